@@ -54,7 +54,7 @@ std::span<const uint8_t> ReadCode(
 
 void KnownCode::Map(const ExecMapping& mapping) {
   code_.Map(mapping);
-  known_.clear();
+  Clear();
 }
 
 void KnownCode::Release(const SyscallCall& call, uint64_t result) {
@@ -66,7 +66,7 @@ void KnownCode::Release(const SyscallCall& call, uint64_t result) {
     case __NR_pkey_mprotect:
       executable_.clear();
       if (code_.ReleaseChangedBy(call, result)) {
-        known_.clear();
+        Clear();
       }
       return;
     default:
@@ -75,19 +75,21 @@ void KnownCode::Release(const SyscallCall& call, uint64_t result) {
 }
 
 bool KnownCode::IsExecutable(uint64_t ip, int32_t process) {
-  if (executable_.contains(ip / kPageBytes)) {
+  const auto has = [ip](const MemoryRange& range) {
+    return ip - range.addr < range.size_bytes;
+  };
+  if (std::ranges::any_of(executable_, has)) {
     return true;
   }
+  executable_.clear();
   const auto regions = ListRegionsOf(process, 0, 0);
-  const bool is =
-      regions && std::ranges::any_of(*regions, [ip](const auto& region) {
-        return region.addr <= ip && ip < region.addr + region.size_bytes &&
-               (region.prot & kProtExec) != 0;
-      });
-  if (is) {
-    executable_.insert(ip / kPageBytes);
+  for (const GuestRegion& region :
+       regions.value_or(std::vector<GuestRegion>())) {
+    if ((region.prot & kProtExec) != 0) {
+      executable_.push_back({region.addr, region.size_bytes});
+    }
   }
-  return is;
+  return std::ranges::any_of(executable_, has);
 }
 
 NativeInsn KnownCode::At(uint64_t ip, const GuestMemory& memory, uint64_t now) {

@@ -2,10 +2,10 @@
 #define CLEW_RECORDER_NATIVE_KNOWN_CODE_H_
 
 #include <cstdint>
-#include <set>
 #include <span>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "common/result.h"
 #include "common/units.h"
@@ -51,12 +51,19 @@ class KnownCode {
   NativeInsn At(uint64_t ip, const GuestMemory& memory, uint64_t now);
   // One that was executed then.
   NativeInsn Executed(uint64_t ip, std::span<const uint8_t> insn, uint64_t now);
+  // Counts what may have made one of those into another, or changed its
+  // version.
+  uint64_t changes() const { return cleared_ + code_.latest_version(); }
   // Of NativeInsn::version, the latest.
   uint64_t latest_version() const { return code_.latest_version(); }
 
   [[nodiscard]] Status Close();
 
  private:
+  void Clear() {
+    known_.clear();
+    ++cleared_;
+  }
   bool IsExecutable(uint64_t ip, int32_t process);
   NativeInsn Look(uint64_t ip, std::span<const uint8_t> insn, uint64_t now);
   void WriteChange(const CodeChange& change, std::span<const std::byte> bytes,
@@ -66,7 +73,8 @@ class KnownCode {
   RawFile generated_;
   GeneratedCode code_;
   std::unordered_map<uint64_t, NativeInsn> known_;  // of files
-  std::set<uint64_t> executable_;                   // pages
+  uint64_t cleared_ = 0;                            // how often known_ was
+  std::vector<MemoryRange> executable_;             // by address
 };
 
 }  // namespace clew::recorder

@@ -14,15 +14,22 @@
 
 namespace clew::recorder {
 
+// Code that a thread ran through, from its first byte on: past branches that
+// were not taken, up to one that was, or on to what follows.
+struct CodeStretch {
+  uint64_t start = 0;
+  std::span<const uint8_t> code;
+  // Of two with the same number, which is not 0, one is how the other begins.
+  uint32_t number = 0;
+};
+
 // Lets the threads of a program that is stepped run on their own for a while,
 // and tells afterwards what they ran. All threads are stopped but for the one
 // that runs.
 class Leaps {
  public:
-  // Is told of a stretch of code that ran: instructions one after another, of
-  // which only the last may lead elsewhere.
-  using Sink =
-      std::function<Status(uint64_t start, std::span<const uint8_t> code)>;
+  // Is told what ran.
+  using Sink = std::function<Status(const CodeStretch&)>;
 
   struct Leap {
     uint64_t ip = 0;  // where the thread is
@@ -37,11 +44,16 @@ class Leaps {
   Leaps& operator=(const Leaps&) = delete;
   virtual ~Leaps() = default;
 
-  // Lets a thread run, which is stopped in the program, for some `insns`
-  // instructions. The same run is cut at the same places. kUnsupported: the
+  // Lets a thread run, which is stopped in the program, for at most `insns`
+  // instructions if these are few, some thousands; for about so many or fewer
+  // otherwise. The same run is cut at the same places. kUnsupported: the
   // program was ended.
   [[nodiscard]] virtual Result<Leap> Run(Tid thread, uint64_t insns,
                                          const Sink& sink) = 0;
+  // Lets a thread have its registers, as when it is stepped: the next call may
+  // be a Run all the same. REQUIRED, after a Run, before it is stepped or
+  // looked at.
+  [[nodiscard]] virtual Status Settle(Tid thread) = 0;
   // A thread was stepped over this call, which succeeded.
   virtual void NoteCall(const SyscallCall& call) = 0;
   // A thread has ended.

@@ -186,6 +186,13 @@ Result<After> NativeCalls::Look(NativeThread& thread) {
   return stop ? Arrive(thread, *stop) : Result<After>(After::kBlocked);
 }
 
+Result<After> NativeCalls::LookOnce(NativeThread& thread) {
+  CLEW_ASSIGN_OR_RETURN(stop, state_.process.Wait(thread.tid, false));
+  return stop.kind == TraceeStop::Kind::kRunning
+             ? Result<After>(After::kBlocked)
+             : Arrive(thread, stop);
+}
+
 Result<After> NativeCalls::Arrive(NativeThread& thread,
                                   const TraceeStop& first) {
   TraceeStop stop = first;

@@ -28,6 +28,9 @@ class NativeCalls {
                                    const NativeInsn& insn);
   // Looks whether a thread that sleeps in a call does so still: kBlocked.
   [[nodiscard]] Result<After> Look(NativeThread& thread);
+  // Likewise where nothing that the program did can have woken it: one that is
+  // on its way to its stop is not waited for.
+  [[nodiscard]] Result<After> LookOnce(NativeThread& thread);
   // Ends the call that `thread` is in with `result`: after a signal.
   [[nodiscard]] Status Finish(NativeThread& thread, int64_t result);
   // Ends the call so that it is made once more. REQUIRES: there is one.

@@ -5,23 +5,20 @@
 #include <algorithm>
 #include <utility>
 
-#include "common/x86/layout.h"
 #include "recorder/qemu/virtual_clock.h"
 
 namespace clew::recorder {
 namespace {
 
 using State = NativeThread::State;
+using x86::BranchClass;
 using x86::InputInsn;
 
 // How long to leave the CPU to a program whose threads all sleep.
 constexpr useconds_t kIdleMicroseconds = 50;
 constexpr uint64_t kSecondNs = 1'000'000'000;
-// A leap ends where the tracer's log has a record, and threads are to take
-// turns at any instruction: so many are stepped at the end of a turn.
-constexpr uint64_t kInsnsBehindLeap = 20;
 // The leap of a thread without others, whose turns matter to nobody.
-constexpr uint64_t kInsnsAlone = 5000;
+constexpr uint64_t kInsnsAlone = 1'000'000;
 
 // Sleeps until another thread of the program wakes it.
 bool WaitsForever(const NativeThread& thread, int32_t process) {
@@ -45,7 +42,8 @@ NativeRun::NativeRun(NativeState& state)
       versions_shown_(state.config.scheduler.cores, 0),
       calls_(state,
              [this](NativeThread& thread) { scheduler_.Ready(thread.slot); }),
-      signals_(state, calls_) {}
+      signals_(state, calls_),
+      ran_code_(state.code) {}
 
 Result<std::optional<NativeEnd>> NativeRun::Run() {
   for (const auto& thread : state_.threads) {
@@ -53,7 +51,7 @@ Result<std::optional<NativeEnd>> NativeRun::Run() {
     scheduler_.Ready(thread->slot);
   }
   while (!state_.end && !state_.replaced) {
-    CLEW_RETURN_IF_ERROR(WakeSleepers());
+    CLEW_RETURN_IF_ERROR(WakeSleepers(false));
     const auto turn = scheduler_.Next(state_.now);
     if (TimeIsOver() || IsToldToEnd()) {
       state_.EndAs(FailureKind::kTimeLimit);
@@ -68,9 +66,20 @@ Result<std::optional<NativeEnd>> NativeRun::Run() {
     }
   }
   if (!state_.replaced) {
+    CLEW_RETURN_IF_ERROR(SettleAll());
     state_.tracer->Turn(Tid(0), state_.now);
   }
   return state_.end;
+}
+
+// Whoever looks at a thread now finds it as if it had been stepped.
+Status NativeRun::SettleAll() {
+  for (const auto& thread : state_.threads) {
+    if (state_.leaps != nullptr && thread->state != State::kGone) {
+      CLEW_RETURN_IF_ERROR(state_.leaps->Settle(thread->tid));
+    }
+  }
+  return {};
 }
 
 // Not before something ran: nothing can be made of a bundle without a stream.
@@ -78,13 +87,15 @@ bool NativeRun::IsToldToEnd() const {
   return state_.CountInsns() > 0 && state_.is_over && state_.is_over();
 }
 
-Status NativeRun::WakeSleepers() {
+// The program may have woken some of them, or not since they were looked at.
+Status NativeRun::WakeSleepers(bool may_have_woken) {
   for (size_t i = 0; i < state_.threads.size(); ++i) {
     NativeThread& thread = *state_.threads[i];
     if (thread.state != State::kBlocked) {
       continue;
     }
-    CLEW_ASSIGN_OR_RETURN(after, calls_.Look(thread));
+    CLEW_ASSIGN_OR_RETURN(
+        after, may_have_woken ? calls_.Look(thread) : calls_.LookOnce(thread));
     if (after == After::kGoesOn) {
       thread.state = State::kWaiting;
       scheduler_.Ready(thread.slot);
@@ -139,10 +150,7 @@ uint64_t NativeRun::LeapOf(const NativeThread& thread, uint64_t left) const {
   if (state_.leaps == nullptr || thread.signal != 0 || thread.is_at_step) {
     return 0;
   }
-  if (!state_.HasOthers(thread)) {
-    return kInsnsAlone;
-  }
-  return left > kInsnsBehindLeap ? left - kInsnsBehindLeap : 0;
+  return state_.HasOthers(thread) ? left : kInsnsAlone;
 }
 
 void NativeRun::Preempt(NativeThread& thread) {
@@ -182,15 +190,12 @@ void NativeRun::EnterUserMode(NativeThread& thread) {
   }
 }
 
-// As far as it comes: a deadline that is nearer than a record of the tracer's
-// log is passed.
 Result<After> NativeRun::RunLeap(NativeThread& thread, uint64_t insns) {
   CLEW_ASSIGN_OR_RETURN(
       leap,
-      state_.leaps->Run(thread.tid, insns,
-                        [&](uint64_t start, std::span<const uint8_t> code) {
-                          return Follow(thread, start, code);
-                        }));
+      state_.leaps->Run(thread.tid, insns, [&](const CodeStretch& stretch) {
+        return Follow(thread, stretch);
+      }));
   RetireFollowed(thread, leap.ip);
   thread.is_at_step = leap.is_at_step;
   thread.signal = leap.signal;
@@ -202,37 +207,48 @@ Result<After> NativeRun::RunLeap(NativeThread& thread, uint64_t insns) {
 
 void NativeRun::RetireFollowed(NativeThread& thread, uint64_t next_ip) {
   if (const auto insn = std::exchange(followed_, std::nullopt)) {
-    Retire(thread, *insn, next_ip);
+    Retire(thread, insn->branch_class, insn->fall_through, next_ip);
   }
 }
 
 // What a leap ran.
-Status NativeRun::Follow(NativeThread& thread, uint64_t start,
-                         std::span<const uint8_t> code) {
-  for (size_t at = 0; at < code.size();) {
-    const auto rest = code.subspan(at);
-    const auto bytes = rest.first(x86::ScanLayout(rest).length);
-    if (bytes.empty()) {
-      return CorruptInput("the tracer tells of no instruction at {:#x}",
-                          start + at);
+Status NativeRun::Follow(NativeThread& thread, const CodeStretch& stretch) {
+  RetireFollowed(thread, stretch.start);
+  CLEW_ASSIGN_OR_RETURN(ran, ran_code_.Find(stretch, state_.now));
+  const size_t bytes = stretch.code.size();
+  const RanStretch::Branch* last = nullptr;
+  CLEW_RETURN_IF_ERROR(ShowVersion(thread, ran->version));
+  EnterUserMode(thread);
+  CoreEncoder& encoder = state_.EncoderOf(thread);
+  for (const RanStretch::Branch& branch : ran->branches) {
+    if (branch.end >= bytes) {
+      last = branch.end == bytes ? &branch : nullptr;
+      break;
     }
-    RetireFollowed(thread, start + at);
-    const NativeInsn insn = state_.code.Executed(start + at, bytes, state_.now);
-    CLEW_RETURN_IF_ERROR(ShowVersion(thread, insn));
-    EnterUserMode(thread);
-    followed_ = insn;
-    at += bytes.size();
+    encoder.AdvanceTime(TscTicks(state_.now + branch.insns));
+    const TraceeAddr next(stretch.start + branch.end);
+    encoder.Branch(branch.branch_class, next, next);
+  }
+  const size_t insns = last != nullptr ? last->insns : ran->CountInsns(bytes);
+  if (insns != 0) {
+    state_.now += insns - 1;
+    followed_ =
+        Followed{last != nullptr ? last->branch_class : BranchClass::kNone,
+                 TraceeAddr(stretch.start + bytes)};
   }
   return {};
 }
 
 Result<After> NativeRun::Step(NativeThread& thread) {
   thread.is_at_step = false;
+  if (state_.leaps != nullptr) {
+    CLEW_RETURN_IF_ERROR(state_.leaps->Settle(thread.tid));
+  }
   if (thread.signal != 0) {
     return signals_.Deliver(thread);
   }
   const NativeInsn insn = state_.code.At(thread.ip, state_.memory, state_.now);
-  CLEW_RETURN_IF_ERROR(ShowVersion(thread, insn));
+  CLEW_RETURN_IF_ERROR(ShowVersion(thread, insn.version));
   if (state_.before_insn) {
     CLEW_RETURN_IF_ERROR(
         state_.before_insn(state_.process, thread.tid, state_.now));
@@ -244,7 +260,7 @@ Result<After> NativeRun::Step(NativeThread& thread) {
     // time.
     thread.is_at_step = true;
     if (!state_.replaced) {
-      CLEW_RETURN_IF_ERROR(WakeSleepers());
+      CLEW_RETURN_IF_ERROR(WakeSleepers(true));
     }
     return after;
   }
@@ -258,11 +274,11 @@ Result<After> NativeRun::Step(NativeThread& thread) {
 
 // Code that replaced other code: the trace tells the time before a core runs it
 // first.
-Status NativeRun::ShowVersion(NativeThread& thread, const NativeInsn& insn) {
-  if (insn.version <= versions_shown_[thread.core]) {
+Status NativeRun::ShowVersion(NativeThread& thread, uint64_t version) {
+  if (version <= versions_shown_[thread.core]) {
     return {};
   }
-  versions_shown_[thread.core] = insn.version;
+  versions_shown_[thread.core] = version;
   if (!state_.config.encoder.tsc) {
     return Unsupported(
         "the program replaced code at {:#x}: without timing packets nothing "
@@ -311,7 +327,7 @@ Result<bool> NativeRun::Emulate(NativeThread& thread, const NativeInsn& insn) {
   registers.rip = insn.fall_through.as_int();
   CLEW_RETURN_IF_ERROR(state_.process.SetRegisters(thread.tid, registers));
   RecordInsn(thread, registers);
-  Retire(thread, insn, registers.rip);
+  Retire(thread, insn.branch_class, insn.fall_through, registers.rip);
   return true;
 }
 
@@ -354,8 +370,8 @@ Result<After> NativeRun::StepNear(NativeThread& thread,
     }
     CLEW_ASSIGN_OR_RETURN(next, state_.process.InsnPointer(thread.tid));
     thread.signal = stop.signal;
-    const bool repeats = insn.branch_class == x86::BranchClass::kRepString &&
-                         next.as_int() == ip;
+    const bool repeats =
+        insn.branch_class == BranchClass::kRepString && next.as_int() == ip;
     if (repeats && thread.signal == 0) {
       continue;  // the trap flag stops at each iteration
     }
@@ -366,7 +382,7 @@ Result<After> NativeRun::StepNear(NativeThread& thread,
         CLEW_ASSIGN_OR_RETURN(registers, state_.process.Registers(thread.tid));
         RecordInsn(thread, registers);
       }
-      Retire(thread, insn, next.as_int());
+      Retire(thread, insn.branch_class, insn.fall_through, next.as_int());
     }
     if (thread.signal != 0 && !thread.in_kernel) {
       state_.LeaveUserMode(thread);
@@ -377,12 +393,12 @@ Result<After> NativeRun::StepNear(NativeThread& thread,
 
 // Time comes before the branch: see "Time comes first" in
 // docs/design/recorder.md.
-void NativeRun::Retire(NativeThread& thread, const NativeInsn& insn,
-                       uint64_t next_ip) {
+void NativeRun::Retire(NativeThread& thread, BranchClass branch_class,
+                       TraceeAddr fall_through, uint64_t next_ip) {
   CoreEncoder& encoder = state_.EncoderOf(thread);
   encoder.AdvanceTime(TscTicks(++state_.now));
-  encoder.Branch(insn.branch_class, insn.fall_through, TraceeAddr(next_ip));
-  if (insn.branch_class == x86::BranchClass::kFar) {  // INT3 and its like
+  encoder.Branch(branch_class, fall_through, TraceeAddr(next_ip));
+  if (branch_class == BranchClass::kFar) {  // INT3 and its like
     encoder.FarTransfer();
     thread.in_kernel = true;
   }

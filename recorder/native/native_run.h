@@ -3,13 +3,13 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <vector>
 
 #include "common/result.h"
 #include "recorder/native/native_calls.h"
 #include "recorder/native/native_signals.h"
 #include "recorder/native/native_state.h"
+#include "recorder/native/ran_code.h"
 #include "recorder/qemu/scheduler.h"
 
 namespace clew::recorder {
@@ -27,7 +27,8 @@ class NativeRun {
   uint64_t handovers() const { return handovers_; }
 
  private:
-  [[nodiscard]] Status WakeSleepers();
+  [[nodiscard]] Status WakeSleepers(bool may_have_woken);
+  [[nodiscard]] Status SettleAll();
   [[nodiscard]] Status RunTurn(NativeThread& thread, uint64_t insns);
   void Begin(NativeThread& thread, uint32_t core);
   void Preempt(NativeThread& thread);
@@ -35,17 +36,16 @@ class NativeRun {
   [[nodiscard]] Result<After> Step(NativeThread& thread);
   uint64_t LeapOf(const NativeThread& thread, uint64_t left) const;
   [[nodiscard]] Result<After> RunLeap(NativeThread& thread, uint64_t insns);
-  [[nodiscard]] Status Follow(NativeThread& thread, uint64_t start,
-                              std::span<const uint8_t> code);
+  [[nodiscard]] Status Follow(NativeThread& thread, const CodeStretch& stretch);
   void RetireFollowed(NativeThread& thread, uint64_t next_ip);
   void EnterUserMode(NativeThread& thread);
-  [[nodiscard]] Status ShowVersion(NativeThread& thread,
-                                   const NativeInsn& insn);
+  [[nodiscard]] Status ShowVersion(NativeThread& thread, uint64_t version);
   [[nodiscard]] Result<After> StepNear(NativeThread& thread,
                                        const NativeInsn& insn);
   [[nodiscard]] Result<After> StepWithShownComponents(NativeThread& thread,
                                                       const NativeInsn& insn);
-  void Retire(NativeThread& thread, const NativeInsn& insn, uint64_t next_ip);
+  void Retire(NativeThread& thread, x86::BranchClass branch_class,
+              TraceeAddr fall_through, uint64_t next_ip);
   [[nodiscard]] Result<bool> Emulate(NativeThread& thread,
                                      const NativeInsn& insn);
   // The results of the instruction at thread.ip.
@@ -64,9 +64,14 @@ class NativeRun {
   uint64_t handovers_ = 0;
   const NativeThread* last_ = nullptr;  // that ran
   uint64_t idle_ns_ = 0;
+  RanCode ran_code_;
   // Of a leap: the last instruction, of which it is not known yet what
   // followed.
-  std::optional<NativeInsn> followed_;
+  struct Followed {
+    x86::BranchClass branch_class = x86::BranchClass::kNone;
+    TraceeAddr fall_through;
+  };
+  std::optional<Followed> followed_;
 };
 
 }  // namespace clew::recorder

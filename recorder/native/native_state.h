@@ -92,7 +92,7 @@ struct NativeState {
   KnownCode code;
   FileMappings files = {};
   std::vector<std::unique_ptr<NativeThread>> threads = {};  // by slot
-  ToldCpu shown_cpu = ShownCpu();
+  const ToldCpu& shown_cpu = ShownCpu();
   // CPUID, XGETBV and RDTSC tell the truth: of a program that was told already.
   bool shows_host_cpu = false;
   bool inputs_are_tapped = false;  // NativeLaunch's

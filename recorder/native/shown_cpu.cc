@@ -111,8 +111,10 @@ CpuidResult ShownCpuid(uint32_t leaf, uint32_t subleaf) {
   return told;
 }
 
-ToldCpu ShownCpu() {
-  return {.cpuid = x86::CpuidTable::Ask(ShownCpuid), .xcr0 = ShownXcr0()};
+const ToldCpu& ShownCpu() {
+  static const ToldCpu kShown = {.cpuid = x86::CpuidTable::Ask(ShownCpuid),
+                                 .xcr0 = ShownXcr0()};
+  return kShown;
 }
 
 ToldCpu HostCpu() {

@@ -20,7 +20,7 @@ x86::FeatureSet ShownFeatures();
 // XGETBV.
 uint64_t ShownXcr0();
 // All of it.
-ToldCpu ShownCpu();
+const ToldCpu& ShownCpu();
 // What the host's CPU tells a program that runs on it: of the core that asks.
 ToldCpu HostCpu();
 

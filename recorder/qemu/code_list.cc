@@ -1,18 +1,12 @@
 #include "recorder/qemu/code_list.h"
 
+#include <fmt/ranges.h>
+
 #include <charconv>
 #include <fstream>
 
 namespace clew::recorder {
 namespace {
-
-std::string Hex(std::span<const uint8_t> bytes) {
-  std::string text;
-  for (const uint8_t byte : bytes) {
-    text += fmt::format("{:02x}", byte);
-  }
-  return text;
-}
 
 template <class T>
 bool ParseHex(std::string_view text, T& to) {
@@ -41,9 +35,8 @@ Result<CodeInsn> ParseLine(const std::string& line) {
 }  // namespace
 
 void CodeListWriter::Add(uint64_t ip, std::span<const uint8_t> bytes) {
-  const auto [added, is_new] = seen_.insert(Hex(bytes));
-  if (is_new) {
-    file_.Append(fmt::format("{:x} {}\n", ip, *added));
+  if (seen_.emplace(bytes.begin(), bytes.end()).second) {
+    file_.Append(fmt::format("{:x} {:02x}\n", ip, fmt::join(bytes, "")));
   }
 }
 

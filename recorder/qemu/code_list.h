@@ -3,9 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <set>
 #include <span>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "common/result.h"
@@ -31,7 +31,7 @@ class CodeListWriter {
 
  private:
   RawFile file_;
-  std::set<std::string, std::less<>> seen_;  // bytes, as the file has them
+  std::unordered_set<std::string> seen_;  // the bytes of each
 };
 
 // What a CodeListWriter has written, and closed. kCorruptInput names the line.

@@ -20,8 +20,9 @@
 #include "recorder/tracer/shared_memory.h"
 
 // A leap: the registers of a thread are brought to its state, and the thread
-// goes on in the runtime, up to a breakpoint there; then they are brought back.
-// So whoever steps a program finds it as if it had stepped all the time.
+// goes on in the runtime, up to a breakpoint there. They stay there for the
+// next leap, or are brought back before somebody looks (Settle): so whoever
+// steps a program finds it as if it had stepped all the time.
 
 namespace clew::tracer {
 namespace {
@@ -31,8 +32,12 @@ using recorder::Leaps;
 using recorder::SyscallCall;
 
 constexpr uint64_t kClearFlags = 2;  // the bit that is always set
-// As measured of programs in C: so a leap is about as long as it should be.
-constexpr uint64_t kInsnsPerRecord = 10;
+// A leap of more is not counted, but for its end: it is as long as its log, of
+// which a record has fewer instructions than this in nearly all code.
+constexpr uint64_t kCountedInsns = 4096;
+constexpr uint64_t kInsnsPerRecord = 32;
+// As many as leave room in a queue.
+constexpr uint64_t kBatchesOfLeap = kBatches / 2;
 
 // One that the runtime drops code for.
 bool MayChangeCode(const SyscallCall& call) {
@@ -59,13 +64,14 @@ class TracedLeaps final : public Leaps {
     CLEW_ASSIGN_OR_RETURN(program, process_.Registers(first));
     CLEW_RETURN_IF_ERROR(Inject(process_, shared_));
     End end;
-    CLEW_RETURN_IF_ERROR(AwaitEnd(first, end));
+    CLEW_RETURN_IF_ERROR(AwaitEnd(first, 0, end));
     CLEW_RETURN_IF_ERROR(NoteThread(first, 0));
     CLEW_RETURN_IF_ERROR(process_.SetRegisters(first, program));
     return end.held ? SendAgain(first, *end.held) : Status();
   }
 
   Result<Leap> Run(Tid tid, uint64_t insns, const Sink& sink) override;
+  Status Settle(Tid thread) override;
   void NoteCall(const SyscallCall& call) override {
     if (MayChangeCode(call)) {
       calls_.push_back(call);
@@ -89,6 +95,9 @@ class TracedLeaps final : public Leaps {
   struct Thread {
     InProgram place;
     PathReader reader;
+    // Its registers are in its state, and this is its GS base.
+    bool is_inside = false;
+    uint64_t gs_base = 0;
   };
   // What came until a thread was at the end of what it was to do.
   struct End {
@@ -105,7 +114,7 @@ class TracedLeaps final : public Leaps {
   }
   void AddThread(Tid thread, const InProgram& place) {
     threads_.erase(thread);
-    threads_.emplace(thread, Thread{place, {shared_, index_, 0}});
+    threads_.emplace(thread, Thread{place, {shared_, index_, 0}, false, 0});
   }
   Status NoteThread(Tid thread, uint32_t slot);
   Result<Thread*> FindThread(Tid thread, const user_regs_struct& program,
@@ -113,7 +122,9 @@ class TracedLeaps final : public Leaps {
   Status Adopt(Tid thread, const user_regs_struct& program, End& end);
   Status Enter(Tid thread, const InProgram& place, user_regs_struct registers,
                uint64_t in_image);
-  Status AwaitEnd(Tid thread, End& end);
+  Status AwaitEnd(Tid thread, uint32_t slot, End& end);
+  Result<Thread*> GoInside(Tid tid, End& end);
+  Status GoOutside(Tid tid, Thread& thread, user_regs_struct now);
   Status Hold(Tid thread, const siginfo_t& info, End& end);
   Status DropChanged(Tid thread, const Thread& its,
                      const user_regs_struct& program, End& end);
@@ -152,7 +163,7 @@ Status TracedLeaps::Adopt(Tid thread, const user_regs_struct& program,
   registers.rsp = places.shared + kThreadsAt + (slot + 1) * kSlotBytes;
   registers.orig_rax = UINT64_MAX;
   CLEW_RETURN_IF_ERROR(process_.SetRegisters(thread, registers));
-  CLEW_RETURN_IF_ERROR(AwaitEnd(thread, end));
+  CLEW_RETURN_IF_ERROR(AwaitEnd(thread, slot, end));
   return NoteThread(thread, slot);
 }
 
@@ -187,7 +198,9 @@ Status TracedLeaps::Hold(Tid thread, const siginfo_t& info, End& end) {
   return process_.SetSignalMask(thread, ~kRaisedSignals | mask);
 }
 
-Status TracedLeaps::AwaitEnd(Tid thread, End& end) {
+Status TracedLeaps::AwaitEnd(Tid thread, uint32_t slot, End& end) {
+  uint64_t& has_ended = shared_.slot(slot).state.leap.has_ended;
+  has_ended = 0;
   for (;;) {
     CLEW_RETURN_IF_ERROR(process_.Continue(thread, 0));
     CLEW_ASSIGN_OR_RETURN(stop, process_.Wait(thread, true));
@@ -197,12 +210,12 @@ Status TracedLeaps::AwaitEnd(Tid thread, End& end) {
       return Unsupported(
           "{}", fault.empty() ? "the program was ended from outside" : fault);
     }
-    CLEW_ASSIGN_OR_RETURN(registers, process_.Registers(thread));
     const bool is_trap =
         stop.kind == TraceeStop::Kind::kTrap || stop.signal == SIGTRAP;
-    if (is_trap && registers.rip == AddrOf(kLeapEndsAt)) {
+    if (is_trap && has_ended != 0) {
       return {};
     }
+    CLEW_ASSIGN_OR_RETURN(registers, process_.Registers(thread));
     if (stop.kind == TraceeStop::Kind::kTrap) {
       return Unsupported("the program stopped at {:#x} in the tracer",
                          registers.rip);
@@ -240,7 +253,7 @@ Status TracedLeaps::DropChanged(Tid thread, const Thread& its,
     state.gpr[8] = call.args[4];
     state.gpr[9] = call.args[5];
     CLEW_RETURN_IF_ERROR(Enter(thread, its.place, program, kChangedAt));
-    CLEW_RETURN_IF_ERROR(AwaitEnd(thread, end));
+    CLEW_RETURN_IF_ERROR(AwaitEnd(thread, its.place.slot, end));
   }
   return {};
 }
@@ -270,22 +283,14 @@ Result<int> TracedLeaps::Release(Tid thread, const HeldSignal& held) {
 }
 
 Status TracedLeaps::ReadLog(Thread& thread, const Sink& sink) {
-  Status status;
-  const PathReader::Sink tell = [&](const StraightRun& run) {
-    if (status) {
-      status = sink(run.start, run.code);
-    }
-  };
-  CLEW_RETURN_IF_ERROR(SharedMemory::TakeBatches(
+  return SharedMemory::TakeBatches(
       shared_.slot(thread.place.slot),
-      [&](const Batch& batch) { return thread.reader.Read(batch, tell); }));
-  return status;
+      [&](const Batch& batch) { return thread.reader.Read(batch, sink); });
 }
 
-Result<Leaps::Leap> TracedLeaps::Run(Tid tid, uint64_t insns,
-                                     const Sink& sink) {
+// Lets a thread be about to run in the runtime, with the registers that it has.
+Result<TracedLeaps::Thread*> TracedLeaps::GoInside(Tid tid, End& end) {
   CLEW_ASSIGN_OR_RETURN(program, process_.Registers(tid));
-  End end;
   CLEW_ASSIGN_OR_RETURN(thread, FindThread(tid, program, end));
   CLEW_RETURN_IF_ERROR(DropChanged(tid, *thread, program, end));
   ThreadState& state = StateOf(thread->place);
@@ -294,28 +299,70 @@ Result<Leaps::Leap> TracedLeaps::Run(Tid tid, uint64_t insns,
   }
   state.rflags = program.eflags & ~kTrapFlag;
   state.signals.boundary = program.rip;
-  state.log_records =
-      std::clamp<uint64_t>(insns / kInsnsPerRecord, 1, kBatchRecords);
   CLEW_RETURN_IF_ERROR(Enter(tid, thread->place, program, kLeapAt));
-  CLEW_RETURN_IF_ERROR(AwaitEnd(tid, end));
+  thread->gs_base = program.gs_base;
+  thread->is_inside = true;
+  return thread;
+}
 
-  user_regs_struct now = end.interrupted.value_or(program);
-  if (!end.interrupted) {
-    for (size_t i = 0; i < kUserGprs.size(); ++i) {
-      now.*kUserGprs[i] = state.gpr[i];
-    }
-    now.eflags = state.rflags;
-  } else if (state.scratch < kUserGprs.size()) {
-    now.*kUserGprs[state.scratch] = state.gpr[state.scratch];
-  }
+// `now`, but for what it does not have of the program's, is what the thread
+// has.
+Status TracedLeaps::GoOutside(Tid tid, Thread& thread, user_regs_struct now) {
   now.eflags &= ~kTrapFlag;
-  now.rip = state.signals.boundary;
-  now.gs_base = program.gs_base;
+  now.rip = StateOf(thread.place).signals.boundary;
+  now.gs_base = thread.gs_base;
   now.orig_rax = UINT64_MAX;
-  CLEW_RETURN_IF_ERROR(process_.SetRegisters(tid, now));
+  thread.is_inside = false;
+  return process_.SetRegisters(tid, now);
+}
+
+Status TracedLeaps::Settle(Tid tid) {
+  const auto found = threads_.find(tid);
+  if (found == threads_.end() || !found->second.is_inside) {
+    return {};
+  }
+  Thread& thread = found->second;
+  const ThreadState& state = StateOf(thread.place);
+  CLEW_ASSIGN_OR_RETURN(now, process_.Registers(tid));
+  for (size_t i = 0; i < kUserGprs.size(); ++i) {
+    now.*kUserGprs[i] = state.gpr[i];
+  }
+  now.eflags = state.rflags;
+  return GoOutside(tid, thread, now);
+}
+
+Result<Leaps::Leap> TracedLeaps::Run(Tid tid, uint64_t insns,
+                                     const Sink& sink) {
+  End end;
+  if (!calls_.empty()) {
+    CLEW_RETURN_IF_ERROR(Settle(tid));
+  }
+  const auto known = threads_.find(tid);
+  Thread* thread = known == threads_.end() ? nullptr : &known->second;
+  if (thread == nullptr || !thread->is_inside) {
+    CLEW_ASSIGN_OR_RETURN(entered, GoInside(tid, end));
+    thread = entered;
+  }
+  ThreadState& state = StateOf(thread->place);
+  state.leap.is_counted = insns <= kCountedInsns ? 1 : 0;
+  state.leap.insns_left = insns;
+  const uint64_t records = insns / kInsnsPerRecord;
+  state.log_records = std::clamp<uint64_t>(records, 1, kBatchRecords);
+  state.leap.batches_left =
+      std::clamp<uint64_t>(records / kBatchRecords, 1, kBatchesOfLeap);
+  CLEW_RETURN_IF_ERROR(AwaitEnd(tid, thread->place.slot, end));
   CLEW_RETURN_IF_ERROR(ReadLog(*thread, sink));
-  Leap leap{.ip = now.rip, .is_at_step = state.is_at_step != 0};
+  if (end.interrupted) {
+    user_regs_struct now = *end.interrupted;
+    if (state.scratch < kUserGprs.size()) {
+      now.*kUserGprs[state.scratch] = state.gpr[state.scratch];
+    }
+    CLEW_RETURN_IF_ERROR(GoOutside(tid, *thread, now));
+  }
+  Leap leap{.ip = state.signals.boundary,
+            .is_at_step = state.leap.is_at_step != 0};
   if (end.held) {
+    CLEW_RETURN_IF_ERROR(Settle(tid));
     CLEW_ASSIGN_OR_RETURN(signal, Release(tid, *end.held));
     leap.signal = signal;
   }

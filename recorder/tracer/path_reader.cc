@@ -68,6 +68,13 @@ Status PathReader::Read(const Batch& batch, const Sink& sink) {
   const size_t count = std::min(batch.record_count, kBatchRecords);
   CLEW_RETURN_IF_ERROR(
       Read(std::span(batch.records).first(count), batch.version, sink));
+  if (batch.end == BatchEnd::kRan) {
+    has_begun_ = false;
+    return sink(
+        {batch.addr,
+         std::span(reinterpret_cast<const uint8_t*>(batch.records.data()),
+                   std::min(batch.code_bytes, kBatchBytes))});
+  }
   return ReadEnd(batch.end, batch.addr, sink);
 }
 
@@ -109,7 +116,7 @@ Status PathReader::Fall(uint32_t fragment, const Sink& sink) {
         "the log lacks a record behind the fragment {} at {:#x}", fragment,
         falling.start);
   }
-  sink({falling.start, shared_.code(falling)});
+  CLEW_RETURN_IF_ERROR(sink({falling.start, shared_.code(falling), fragment}));
   addr_ = falling.end_target;
   fragment_ = 0;
   return {};
@@ -133,7 +140,8 @@ Status PathReader::ReadTaken(uint32_t number, const Sink& sink) {
     return CorruptInput("the edge {} begins behind its fragment {}", number,
                         fragment);
   }
-  sink({fragments[fragment].start, code.first(edge.offset)});
+  CLEW_RETURN_IF_ERROR(
+      sink({fragments[fragment].start, code.first(edge.offset), fragment}));
   addr_ = edge.target;
   fragment_ = 0;
   return {};
@@ -151,7 +159,8 @@ Status PathReader::ReadEntered(uint32_t number, const Sink& sink) {
       CLEW_ASSIGN_OR_RETURN(next, Current(0));
       fragment = next;
     }
-    sink({fragments[fragment].start, shared_.code(fragments[fragment])});
+    CLEW_RETURN_IF_ERROR(sink({fragments[fragment].start,
+                               shared_.code(fragments[fragment]), fragment}));
   }
   has_begun_ = true;
   addr_ = fragments[number].start;
@@ -186,12 +195,10 @@ Status PathReader::ReadBefore(uint64_t addr, const Sink& sink) {
     const uint64_t start = fragment.start;
     const std::span<const uint8_t> code = shared_.code(fragment);
     if (addr - start < code.size()) {
-      sink({start, code.first(addr - start)});
-      return {};
+      return sink({start, code.first(addr - start), number});
     }
     if (fragment.end == FragmentEnd::kIndirect) {
-      sink({start, code});  // to `addr`, where there is no code
-      return {};
+      return sink({start, code, number});  // to `addr`, where is no code
     }
     CLEW_RETURN_IF_ERROR(Fall(number, sink));
   }

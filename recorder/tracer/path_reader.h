@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/result.h"
+#include "recorder/native/leaps.h"
 #include "recorder/tracer/shared_memory.h"
 
 namespace clew::tracer {
@@ -45,19 +46,14 @@ class FragmentIndex {
   std::vector<uint32_t> not_written_;  // of those before
 };
 
-// A stretch of code that a thread ran through, from its first byte on: past
-// branches that were not taken, up to one that was, or on to what follows.
-struct StraightRun {
-  uint64_t start = 0;
-  std::span<const uint8_t> code;
-};
-
 // Expands the log of a thread (shared_layout.h) to the code that it ran. What
 // it reads may be foul: then it fails with kCorruptInput, and says which number
 // is.
 class PathReader {
  public:
-  using Sink = std::function<void(const StraightRun&)>;
+  // Is told what ran, by the numbers of fragments. What it fails with, reading
+  // fails with.
+  using Sink = std::function<Status(const recorder::CodeStretch&)>;
 
   // Of a thread of that space. The others are borrowed.
   PathReader(const SharedMemory& shared, FragmentIndex& index, uint32_t space)

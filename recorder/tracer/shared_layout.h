@@ -93,6 +93,7 @@ enum class BatchEnd : uint32_t {
   kInterrupted,  // before `addr`: a handler begins
   kReturned,     // the SYSCALL at `addr`: a handler returns
   kChanged,      // before `addr`: code has changed, and the log begins anew
+  kRan,          // `code_bytes` from `addr` on ran, which are in `records`
 };
 
 // A part of a log. With SharedHeader::log_registers it has one record, or an
@@ -103,6 +104,7 @@ struct Batch {
   BatchEnd end = BatchEnd::kNothing;
   uint64_t addr = 0;
   uint32_t version = 0;
+  uint32_t code_bytes = 0;  // of kRan
   alignas(8) std::array<LogRecord, kBatchRecords> records = {};
 };
 
@@ -128,6 +130,24 @@ struct SignalState {
   void* actions = nullptr;  // runtime/signal_actions.h, Actions
 };
 
+// Of a leap (SharedHeader::in_leaps). It ends when the queue is full, too.
+struct LeapState {
+  // It ends behind so many instructions, exactly (runtime/counted_leap.h); or,
+  // if `is_counted` is 0, when so many batches are full.
+  uint64_t is_counted = 0;
+  uint64_t insns_left = 0;
+  uint64_t batches_left = 0;
+  uint64_t has_ended = 0;  // the recorder clears it
+  // Where it ended: the thread is at signals.boundary, and the runtime does not
+  // run the next instruction.
+  uint64_t is_at_step = 0;
+  // Of a counted one: the fragment that was entered last; 0: the log has not
+  // begun. Its records are at the start of ThreadSlot::log.
+  uint32_t fragment = 0;
+  uint32_t records = 0;
+  uint64_t is_in_short_block = 0;
+};
+
 // What the GS base of a traced thread points to. Offsets are in entries.S.
 struct ThreadState {
   std::array<uint64_t, 16> gpr = {};  // the program's, in the runtime
@@ -146,9 +166,7 @@ struct ThreadState {
   uint64_t version = 0;  // of its log (runtime/versions.h)
   uint64_t is_elsewhere = 0;
   uint64_t log_records = 0;  // that make its log full: kBatchRecords at most
-  // Behind a leap (SharedHeader::in_leaps): it is at signals.boundary, and
-  // the runtime does not run the next instruction.
-  uint64_t is_at_step = 0;
+  LeapState leap;
 };
 
 // As entries.S has them.
@@ -210,7 +228,7 @@ inline constexpr uint64_t kNoSavedRegister = 16;
 // The recorder stepped over a system call that may have changed code: the state
 // has the registers that it was made with. Ends a leap.
 inline constexpr uint64_t kChangedAt = 64;
-// Behind the breakpoint that ends a leap.
+// Behind the breakpoint that ends a leap: the next one begins here, too.
 inline constexpr uint64_t kLeapEndsAt = 81;
 
 // ---- All -------------------------------------------------------------------
@@ -257,7 +275,7 @@ struct SharedHeader {
   std::atomic<uint32_t> slots;  // those behind were never used
   // The recorder sets these before the runtime begins.
   uint32_t log_registers = 0;  // each record is a batch of its own, at no time
-  // The program runs in leaps: where its log is full, and before what the
+  // The program runs in leaps: where LeapState says, and before what the
   // runtime leaves to the recorder (system calls, instructions that read more
   // than registers and memory, ...), a thread hands its batch on, and stops by
   // a breakpoint (kLeapEndsAt).

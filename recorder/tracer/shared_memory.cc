@@ -45,15 +45,6 @@ SharedMemory::~SharedMemory() {
   }
 }
 
-std::span<const Fragment> SharedMemory::fragments() const {
-  return {At<Fragment>(kFragmentsAt),
-          std::min(header().fragments.load(), kFragmentsMax)};
-}
-
-std::span<const Edge> SharedMemory::edges() const {
-  return {At<Edge>(kEdgesAt), std::min(header().edges.load(), kEdgesMax)};
-}
-
 std::span<const Space> SharedMemory::spaces() const {
   return {At<Space>(kSpacesAt),
           std::min(header().spaces.load(), kSpacesMax - 1) + 1};
@@ -61,14 +52,6 @@ std::span<const Space> SharedMemory::spaces() const {
 
 uint32_t SharedMemory::slot_count() const {
   return std::min(header().slots.load(), kThreadsMax);
-}
-
-std::span<const uint8_t> SharedMemory::code(Fragment fragment) const {
-  if (fragment.code_at > kCodeBytesMax ||
-      fragment.code_bytes > kCodeBytesMax - fragment.code_at) {
-    return {};
-  }
-  return {At<uint8_t>(kCodeAt + fragment.code_at), fragment.code_bytes};
 }
 
 void SharedMemory::FreeBatches(ThreadSlot& slot, uint32_t read) {

@@ -1,6 +1,7 @@
 #ifndef CLEW_RECORDER_TRACER_SHARED_MEMORY_H_
 #define CLEW_RECORDER_TRACER_SHARED_MEMORY_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -29,12 +30,24 @@ class SharedMemory {
   SharedHeader& header() { return *At<SharedHeader>(0); }
   const SharedHeader& header() const { return *At<SharedHeader>(0); }
   // As many as are in use; the first one is none.
-  std::span<const Fragment> fragments() const;
-  std::span<const Edge> edges() const;
+  std::span<const Fragment> fragments() const {
+    return {At<Fragment>(kFragmentsAt),
+            std::min(header().fragments.load(), kFragmentsMax)};
+  }
+  std::span<const Edge> edges() const {
+    return {At<Edge>(kEdgesAt), std::min(header().edges.load(), kEdgesMax)};
+  }
   std::span<const Space> spaces() const;
   // Of a fragment; empty if it says what cannot be. A copy of it: the process
   // may change it at any moment.
-  std::span<const uint8_t> code(Fragment fragment) const;
+  std::span<const uint8_t> code(Fragment fragment) const {
+    const uint32_t at = fragment.code_at;
+    const uint32_t bytes = fragment.code_bytes;
+    if (at > kCodeBytesMax || bytes > kCodeBytesMax - at) {
+      return {};
+    }
+    return {At<uint8_t>(kCodeAt + at), bytes};
+  }
   // REQUIRES: number < kThreadsMax.
   ThreadSlot& slot(uint32_t number) {
     return *At<ThreadSlot>(kThreadsAt + number * kSlotBytes);

@@ -24,7 +24,6 @@ using clew::tracer::FragmentIndex;
 using clew::tracer::LogRecord;
 using clew::tracer::PathReader;
 using clew::tracer::SharedMemory;
-using clew::tracer::StraightRun;
 
 // Takes up to `count` values off the front of `rest`; returns how many.
 template <class T>
@@ -66,10 +65,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   FragmentIndex index(memory);
   PathReader reader(memory, index, 0);
   uint64_t sum = 0;
-  const PathReader::Sink sink = [&sum](const StraightRun& run) {
+  const PathReader::Sink sink = [&sum](const clew::recorder::CodeStretch& run) {
     if (!run.code.empty()) {
       sum += run.code.front() + run.code.back();
     }
+    return clew::Status();
   };
   uint64_t call = 0;
   while (rest.size() >= sizeof(LogRecord)) {
@@ -84,6 +84,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     batch.end = is_end ? static_cast<BatchEnd>(record & 7) : BatchEnd::kNothing;
     batch.addr = record & 0xffff00;
     batch.version = record & 3;
+    batch.code_bytes = record >> 3;
     if (!reader.Read(batch, sink)) {
       break;
     }

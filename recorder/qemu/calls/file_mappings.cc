@@ -12,6 +12,7 @@
 #include "common/os/system_file.h"
 #include "common/x86/page.h"
 #include "recorder/qemu/calls/program_descriptor.h"
+#include "recorder/qemu/page_content.h"
 
 namespace clew::recorder {
 namespace {
@@ -88,6 +89,25 @@ std::optional<FileRange> WrittenRange(const SyscallCall& call, uint64_t bytes,
       return Allocated(call, first);
   }
   return std::nullopt;
+}
+
+// The pages of another process that are not zero.
+std::vector<MemoryRange> PagesWithContent(const GuestMemory& memory,
+                                          uint64_t begin, uint64_t end) {
+  std::vector<MemoryRange> pages;
+  PageContent content(memory);
+  const auto regions = ListRegionsOf(memory.process(), 0, 0);
+  for (const GuestRegion& region :
+       regions.value_or(std::vector<GuestRegion>())) {
+    const uint64_t region_end = region.addr + region.size_bytes;
+    for (uint64_t page = std::max(begin, region.addr);
+         page < std::min(end, region_end); page += kPageBytes) {
+      if (content.Has(region, page - region.addr)) {
+        pages.push_back({page, kPageBytes});
+      }
+    }
+  }
+  return pages;
 }
 
 }  // namespace
@@ -280,14 +300,15 @@ bool FileMappings::IsMapped(uint64_t addr) const {
 // What is not resident and of no file is zero; asking spares reading it.
 std::vector<MemoryRange> FileMappings::NotDiscarded(
     const SyscallCall& call, const GuestMemory& memory) const {
-  std::vector<MemoryRange> ranges;
   const uint64_t end = call.args[0] + RoundUpToPage(call.args[1]);
+  if (memory.process() != 0) {
+    return PagesWithContent(memory, call.args[0], end);
+  }
+  std::vector<MemoryRange> ranges;
   for (uint64_t page = call.args[0]; page < end; page += kPageBytes) {
     std::array<uint64_t, kPageBytes / sizeof(uint64_t)> words = {};
     unsigned char resident = 1;
-    if (memory.process() == 0) {
-      (void)mincore(reinterpret_cast<void*>(page), kPageBytes, &resident);
-    }
+    (void)mincore(reinterpret_cast<void*>(page), kPageBytes, &resident);
     const bool read = ((resident & 1) != 0 || IsMapped(page)) &&
                       memory.Read(page, words.data(), kPageBytes);
     if (read && std::ranges::any_of(words, [](uint64_t w) { return w != 0; })) {

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "common/x86/input_insn.h"
+
 namespace clew::tracer {
 namespace {
 
@@ -152,6 +153,42 @@ void LoadTarget(Code& code, const Insn& insn) {
               static_cast<uint8_t>((insn.layout.modrm.value_or(0) & 0xc7) |
                                    kRcx << 3)});
   code.Bytes(insn.all().subspan(insn.modrm_at() + 1));
+}
+
+uint8_t* CopyConditional(Code& code, const Insn& insn) {
+  const x86::Opcode& opcode = insn.layout.opcode;
+  const bool is_jcc = opcode.map == OpcodeMap::k0F || opcode.code >> 4 == 7;
+  if (is_jcc) {
+    code.Bytes({0x0f, static_cast<uint8_t>(0x80 | (opcode.code & 15))});
+  } else {
+    // Over a jump to what follows, to one to the taken side.
+    code.Bytes(insn.all().first(opcode.bytes));
+    code.Bytes({2, 0xeb, 5, 0xe9});
+  }
+  uint8_t* const displacement = code.at();
+  code.Word(0);
+  return displacement;
+}
+
+void PopTarget(Code& code, const Insn& insn) {
+  code.Bytes({0x48, 0x8b, 0x0c, 0x24});  // mov rcx, [rsp]
+  code.Bytes({0x48, 0x8d, 0xa4, 0x24});  // lea rsp, [rsp + bytes]
+  const uint8_t* operand = insn.bytes + insn.layout.opcode.bytes;
+  code.Word(8u + (insn.layout.immediate_bytes == 2
+                      ? operand[0] | static_cast<uint32_t>(operand[1]) << 8
+                      : 0u));
+}
+
+// push value, where it is a sign-extended number.
+void PushAddress(Arena& arena, uint64_t value) {
+  const auto number = static_cast<int64_t>(value);
+  if (number == static_cast<int32_t>(number)) {
+    arena.hot.Byte(0x68);
+    arena.hot.Word(static_cast<uint32_t>(value));
+    return;
+  }
+  arena.hot.Bytes({0xff, 0x35});  // push [number]
+  arena.hot.Relative(arena.Number(value));
 }
 
 bool IsSyscall(const Insn& insn) {

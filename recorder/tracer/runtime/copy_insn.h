@@ -40,8 +40,16 @@ struct Insn {
 // control.
 Register CopyInsn(Code& code, const Insn& insn);
 
+// Writes a copy of a conditional branch. Returns its displacement, a Word,
+// which is to lead to the taken side.
+uint8_t* CopyConditional(Code& code, const Insn& insn);
+
 // Loads the operand of an indirect jump or call to RCX.
 void LoadTarget(Code& code, const Insn& insn);
+// Loads the address that RET pops to RCX, and pops it.
+void PopTarget(Code& code, const Insn& insn);
+// Pushes a return address.
+void PushAddress(Arena& arena, uint64_t value);
 
 bool IsSyscall(const Insn& insn);
 // INT3, INT and INT1, which can be copied: they return behind themselves.

@@ -70,7 +70,7 @@ tracer_start: // kStartAt
         .globl tracer_end_leap
 tracer_end_leap:
         int3
-        ud2 // kLeapEndsAt: the recorder lets nobody go on here
+        jmp tracer_at_boundary // kLeapEndsAt
 
         .text
 tracer_interrupted:
@@ -126,6 +126,13 @@ tracer_step:
         movq %rcx, %gs:SCRATCH
         SAVE_ALL
         call tracer_on_step
+
+// RCX: where the program goes on behind a short block; its RCX is in the state.
+        .globl tracer_cut
+tracer_cut:
+        movq %rcx, %gs:SCRATCH
+        SAVE_ALL
+        call tracer_on_cut
 
 tracer_resume:
         pushq %gs:RFLAGS

@@ -17,22 +17,9 @@ namespace clew::tracer {
 namespace {
 
 using x86::BranchClass;
-using x86::OpcodeMap;
 
 constexpr size_t kInsnsMax = 96;
 constexpr size_t kBranchesMax = 24;
-
-// Pushes a return address; push value, where it is a sign-extended number.
-void PushAddress(Arena& arena, uint64_t value) {
-  const auto number = static_cast<int64_t>(value);
-  if (number == static_cast<int32_t>(number)) {
-    arena.hot.Byte(0x68);
-    arena.hot.Word(static_cast<uint32_t>(value));
-    return;
-  }
-  arena.hot.Bytes({0xff, 0x35});  // push [number]
-  arena.hot.Relative(arena.Number(value));
-}
 
 class FragmentWriter {
  public:
@@ -102,6 +89,7 @@ class FragmentWriter {
       return;
     }
     addr_ = insn.next();
+    ++program_insns_;
     WriteInsn(insn);
   }
 
@@ -161,31 +149,15 @@ class FragmentWriter {
   }
 
   void WriteConditional(const Insn& insn) {
-    Code& hot = arena_.hot;
-    const x86::Opcode& opcode = insn.layout.opcode;
-    const bool is_jcc = opcode.map == OpcodeMap::k0F || opcode.code >> 4 == 7;
-    if (is_jcc) {
-      hot.Bytes({0x0f, static_cast<uint8_t>(0x80 | (opcode.code & 15))});
-    } else {
-      // Over a jump to what follows, to one to the taken side.
-      hot.Bytes(insn.all().first(opcode.bytes));
-      hot.Bytes({2, 0xeb, 5, 0xe9});
-    }
-    branches_[branch_count_++] = {hot.at(),
+    uint8_t* const displacement = CopyConditional(arena_.hot, insn);
+    branches_[branch_count_++] = {displacement,
                                   NewEdge(insn.next(), insn.target())};
-    hot.Word(0);
   }
 
   void WriteReturn(const Insn& insn) {
-    Code& hot = arena_.hot;
-    Save(hot, kRcx);
+    Save(arena_.hot, kRcx);
     NoteSaved(kRcx);
-    hot.Bytes({0x48, 0x8b, 0x0c, 0x24});  // mov rcx, [rsp]
-    hot.Bytes({0x48, 0x8d, 0xa4, 0x24});  // lea rsp, [rsp + bytes]
-    const uint8_t* operand = insn.bytes + insn.layout.opcode.bytes;
-    hot.Word(8u + (insn.layout.immediate_bytes == 2
-                       ? operand[0] | static_cast<uint32_t>(operand[1]) << 8
-                       : 0u));
+    PopTarget(arena_.hot, insn);
     LookUp();
   }
 
@@ -246,8 +218,10 @@ class FragmentWriter {
 
   // `from` is behind the branch.
   uint32_t NewEdge(uint64_t from, uint64_t to) {
-    return AddEdge(
+    const uint32_t edge = AddEdge(
         runtime_, {to, number_, static_cast<uint32_t>(from - fragment_.start)});
+    runtime_.ways[edge].insns = program_insns_;
+    return edge;
   }
 
   void WriteEdge(uint32_t edge, uint64_t target, bool recorded) {
@@ -258,8 +232,8 @@ class FragmentWriter {
       go_on = WriteRecord(hot, kTakenEdge | edge);
       Restore(hot, kRcx);
     }
-    runtime_.ways[edge] =
-        WriteJump(arena_, edge, &ArenaFor(runtime_, target) != &arena_);
+    WriteJump(arena_, edge, &ArenaFor(runtime_, target) != &arena_,
+              runtime_.ways[edge]);
     if (recorded) {
       GoOnWhenFull(arena_, go_on);
     }
@@ -289,6 +263,7 @@ class FragmentWriter {
     Translation& translation = runtime_.translations[number_];
     translation.entry = entry_;
     translation.insn_count = static_cast<uint8_t>(insn_count_);
+    translation.program_insns = program_insns_;
     translation.insns_at =
         Take(runtime_, runtime_.insn_count, static_cast<uint32_t>(insn_count_),
              kInsnOffsetsMax);
@@ -316,6 +291,7 @@ class FragmentWriter {
   size_t branch_count_ = 0;
   std::array<InsnOffset, kInsnsMax + 1> insns_;
   size_t insn_count_ = 0;
+  uint8_t program_insns_ = 0;
 };
 
 }  // namespace

@@ -13,18 +13,49 @@ namespace {
 void Empty(ThreadState& thread) {
   thread.log_index =
       -static_cast<int64_t>(thread.log_records) * int64_t{sizeof(LogRecord)};
+  thread.leap.records = 0;
+}
+
+// Those that are in no batch yet.
+std::span<const LogRecord> Pending(ThreadState& thread) {
+  const std::span<const LogRecord> log = SlotOf(thread).log;
+  if (thread.leap.is_counted != 0) {
+    return log.first(thread.leap.records);
+  }
+  const uint64_t left =
+      static_cast<uint64_t>(-thread.log_index) / sizeof(LogRecord);
+  return log.last(thread.log_records).first(thread.log_records - left);
+}
+
+uint32_t BatchesInQueue(const ThreadSlot& slot) {
+  return slot.batches_written.load(std::memory_order_relaxed) -
+         slot.batches_read.load(std::memory_order_acquire);
 }
 
 // Waits for the recorder to have read a batch.
 void WaitForRoom(ThreadSlot& slot) {
   for (;;) {
     const uint32_t read = slot.batches_read.load(std::memory_order_acquire);
-    if (slot.batches_written.load(std::memory_order_relaxed) - read <
-        kBatches) {
+    if (BatchesInQueue(slot) < kBatches) {
       return;
     }
     Call(SYS_futex, AddrOf(&slot.batches_read), FUTEX_WAIT, read);
   }
+}
+
+// The next batch of the queue, in the version of the log.
+Batch& NextBatch(ThreadState& thread) {
+  ThreadSlot& slot = SlotOf(thread);
+  WaitForRoom(slot);
+  Batch& batch = slot.batches[slot.batches_written.load() % kBatches];
+  batch.version = static_cast<uint32_t>(thread.version);
+  return batch;
+}
+
+void HandOn(ThreadSlot& slot) {
+  slot.batches_written.store(
+      slot.batches_written.load(std::memory_order_relaxed) + 1,
+      std::memory_order_release);
 }
 
 }  // namespace
@@ -47,31 +78,40 @@ void Log(ThreadState& thread, LogRecord record) {
 
 void Flush(ThreadState& thread, BatchEnd end, uint64_t addr) {
   const Runtime& runtime = RuntimeOf(thread);
-  ThreadSlot& slot = SlotOf(thread);
-  const uint64_t capacity = thread.log_records;
-  const uint64_t left =
-      static_cast<uint64_t>(-thread.log_index) / sizeof(LogRecord);
-  if (left == capacity && end == BatchEnd::kNothing) {
+  const std::span<const LogRecord> records = Pending(thread);
+  if (records.empty() && end == BatchEnd::kNothing) {
     return;
   }
-  WaitForRoom(slot);
-  const uint32_t number = slot.batches_written.load(std::memory_order_relaxed);
-  Batch& batch = slot.batches[number % kBatches];
+  Batch& batch = NextBatch(thread);
   batch.tsc = runtime.shared->log_registers != 0 ? 0 : Tsc();
-  batch.record_count = static_cast<uint32_t>(capacity - left);
+  batch.record_count = static_cast<uint32_t>(records.size());
   batch.end = end;
   batch.addr = addr;
-  batch.version = static_cast<uint32_t>(thread.version);
-  std::copy_n(slot.log.end() - capacity, batch.record_count,
-              batch.records.begin());
+  std::ranges::copy(records, batch.records.begin());
   if (runtime.shared->log_registers != 0) {
     auto* const registers =
         reinterpret_cast<uint64_t*>(&batch.records[kRegistersAt]);
     *std::copy_n(thread.gpr.begin(), thread.gpr.size(), registers) =
         thread.rflags;
   }
-  slot.batches_written.store(number + 1, std::memory_order_release);
+  HandOn(SlotOf(thread));
   Empty(thread);
+}
+
+void FlushCode(ThreadState& thread, uint64_t addr,
+               std::span<const uint8_t> code) {
+  Batch& batch = NextBatch(thread);
+  batch.tsc = 0;
+  batch.record_count = 0;
+  batch.end = BatchEnd::kRan;
+  batch.addr = addr;
+  batch.code_bytes = static_cast<uint32_t>(code.size());
+  std::ranges::copy(code, reinterpret_cast<uint8_t*>(batch.records.data()));
+  HandOn(SlotOf(thread));
+}
+
+bool HasRoom(ThreadState& thread, uint32_t batches) {
+  return BatchesInQueue(SlotOf(thread)) + batches <= kBatches;
 }
 
 uint64_t AddrOfLastRecord(ThreadState& thread) {

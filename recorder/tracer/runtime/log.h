@@ -1,6 +1,9 @@
 #ifndef CLEW_RECORDER_TRACER_RUNTIME_LOG_H_
 #define CLEW_RECORDER_TRACER_RUNTIME_LOG_H_
 
+#include <cstdint>
+#include <span>
+
 #include "recorder/tracer/runtime/runtime.h"
 
 namespace clew::tracer {
@@ -16,6 +19,14 @@ void Log(ThreadState& thread, LogRecord record);
 // begins it anew. Waits for the recorder to have read enough.
 void Flush(ThreadState& thread, BatchEnd end = BatchEnd::kNothing,
            uint64_t addr = 0);
+
+// Hands on that this code, kBatchBytes at most, ran; the log is to begin anew.
+// REQUIRES: it is empty.
+void FlushCode(ThreadState& thread, uint64_t addr,
+               std::span<const uint8_t> code);
+
+// Whether so many batches can be handed on without a wait.
+bool HasRoom(ThreadState& thread, uint32_t batches);
 
 // Where the thread is when its log is full: where its last record leads.
 uint64_t AddrOfLastRecord(ThreadState& thread);

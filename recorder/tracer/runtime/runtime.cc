@@ -11,6 +11,7 @@
 
 #include "common/linux/syscall_result.h"
 #include "recorder/tracer/runtime/call.h"
+#include "recorder/tracer/runtime/counted_leap.h"
 #include "recorder/tracer/runtime/log.h"
 #include "recorder/tracer/runtime/signal_actions.h"
 #include "recorder/tracer/runtime/signal_frame.h"
@@ -21,10 +22,6 @@
 
 // The runtime in a traced process: what the entries of translated code
 // (entries.S) come to.
-
-extern "C" {
-[[gnu::visibility("hidden")]] void tracer_end_leap();
-}
 
 namespace clew::tracer {
 namespace {
@@ -97,25 +94,6 @@ std::array<uint64_t, 6> ArgumentsOf(const ThreadState& thread) {
   return {gpr[7], gpr[6], gpr[2], gpr[10], gpr[8], gpr[9]};
 }
 
-bool IsInLeaps(ThreadState& thread) {
-  return RuntimeOf(thread).shared->in_leaps != 0;
-}
-
-// The thread stops here, until the recorder lets it begin another leap.
-[[noreturn]] void EndLeap() {
-  tracer_end_leap();
-  __builtin_unreachable();
-}
-
-[[noreturn]] void EndLeapAt(ThreadState& thread, uint64_t addr,
-                            bool is_at_step) {
-  Flush(thread, BatchEnd::kInterrupted, addr);
-  LeaveProgram(thread);
-  thread.signals.boundary = addr;
-  thread.is_at_step = is_at_step ? 1 : 0;
-  EndLeap();
-}
-
 // Makes a system call of the program.
 uint64_t Make(ThreadState& thread, uint64_t number,
               const std::array<uint64_t, 6>& arguments) {
@@ -177,7 +155,7 @@ void tracer_on_start(SharedHeader* shared) {
   ThreadState& thread = BeginThread(runtime, 0);
   Call(SYS_arch_prctl, ARCH_SET_GS, AddrOf(&thread));
   if (shared->in_leaps != 0) {
-    EndLeap();
+    EndLeap(thread);
   }
   thread.signals.actions = &runtime.actions;
   BeginSignalStack(thread);
@@ -188,7 +166,7 @@ void tracer_on_adopt(SharedHeader* shared, uint64_t slot) {
   auto& runtime = *reinterpret_cast<Runtime*>(shared->places.runtime);
   ThreadState& thread = BeginThread(runtime, static_cast<uint32_t>(slot));
   Call(SYS_arch_prctl, ARCH_SET_GS, AddrOf(&thread));
-  EndLeap();
+  EndLeap(thread);
 }
 
 void tracer_on_exit(ThreadState* thread) {
@@ -208,6 +186,10 @@ void tracer_on_exit(ThreadState* thread) {
         IsTakenByAll(runtime, runtime.fragment(fragment).version)) {
       Link(runtime, edge, fragment);
     }
+  }
+  if (thread->leap.is_counted != 0 && fragment != 0) {
+    CountFall(*thread, edge);
+    return;
   }
   GoOn(*thread, fragment, target);
 }
@@ -235,13 +217,21 @@ void tracer_on_miss(ThreadState* thread) {
 }
 
 void tracer_on_full(ThreadState* thread) {
+  if (thread->leap.is_counted != 0) {
+    CountRecord(*thread);
+    return;
+  }
   const uint64_t addr = AddrOfLastRecord(*thread);
-  if (IsInLeaps(*thread)) {
+  if (IsInLeaps(*thread) && --thread->leap.batches_left == 0) {
     EndLeapAt(*thread, addr, false);
   }
   Flush(*thread);
   TakeVersion(*thread);
   LetIn(*thread, addr);
+}
+
+void tracer_on_cut(ThreadState* thread) {
+  CountShortBlock(*thread, thread->scratch);
 }
 
 void tracer_on_step(ThreadState* thread) {
@@ -262,7 +252,7 @@ void tracer_on_interrupted(ThreadState* thread, uint64_t ip) {
 
 void tracer_on_changed(ThreadState* thread) {
   DropChanged(RuntimeOf(*thread), thread->gpr[0], ArgumentsOf(*thread));
-  EndLeap();
+  EndLeap(*thread);
 }
 
 void tracer_on_call(ThreadState* thread) {

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "common/x86/layout.h"
 #include "recorder/tracer/runtime/arena.h"
 #include "recorder/tracer/runtime/encode.h"
 #include "recorder/tracer/runtime/lock.h"
@@ -40,6 +41,7 @@ struct Translation {
   uint32_t next_on_page = 0;  // with the same hash of the page
   uint32_t insns_at = 0;      // of its copied instructions
   uint8_t insn_count = 0;     // with its end, behind them
+  uint8_t program_insns = 0;  // without what is not the program's
   bool dropped = false;       // its code has changed
 };
 
@@ -49,6 +51,7 @@ struct Way {
   uint64_t exit = 0;  // where it leads until then: into the runtime
   uint32_t next = 0;  // of those that are linked to the same fragment
   bool is_linked = false;
+  uint8_t insns = 0;  // of its fragment, up to the branch
 };
 
 // Memory for a thread's state, in the order of their addresses.
@@ -74,6 +77,18 @@ class InsnOffset {
 };
 static_assert(sizeof(InsnOffset) == 2);
 inline constexpr uint32_t kInsnOffsetsMax = 12 << 20;
+
+// A copy of a few instructions, which runs once (short_block.h).
+struct ShortBlock {
+  static constexpr size_t kInsnsMax = 64;
+  uint64_t entry = 0;
+  uint64_t start = 0;
+  uint32_t code_bytes = 0;
+  uint32_t insn_count = 0;
+  bool ends_with_branch = false;
+  std::array<InsnOffset, kInsnsMax> insns;
+  std::array<uint8_t, kInsnsMax * x86::kInsnBytesMax> code;
+};
 
 // Source: x86-64 kernel, include/linux/signal_types.h, struct sigaction.
 struct KernelAction {
@@ -104,6 +119,7 @@ struct Runtime {
   Actions actions;  // of all threads but those that have their own
   std::array<InsnOffset, kInsnOffsetsMax> insns;
   std::atomic<uint32_t> insn_count;
+  ShortBlock short_block;
   bool has_bmi2 = false;
 
   // Fragments by their start: open addressing.

@@ -9,6 +9,7 @@
 
 #include "recorder/tracer/raised_signals.h"
 #include "recorder/tracer/runtime/call.h"
+#include "recorder/tracer/runtime/counted_leap.h"
 #include "recorder/tracer/runtime/encode.h"
 #include "recorder/tracer/runtime/log.h"
 #include "recorder/tracer/runtime/program_memory.h"
@@ -299,6 +300,10 @@ bool tracer_on_signal(uint64_t signal, SignalFrame* frame) {
 
 void tracer_on_boundary(ThreadState* thread) {
   const uint64_t addr = thread->signals.boundary;
+  if (thread->leap.is_counted != 0) {
+    BeginCounted(*thread, addr);
+    return;
+  }
   BeginAt(*thread, addr);
   LetIn(*thread, addr);
 }

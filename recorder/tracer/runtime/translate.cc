@@ -18,6 +18,7 @@ extern "C" {
 [[gnu::visibility("hidden")]] void tracer_full();
 [[gnu::visibility("hidden")]] void tracer_call();
 [[gnu::visibility("hidden")]] void tracer_step();
+[[gnu::visibility("hidden")]] void tracer_cut();
 }
 
 namespace clew::tracer {
@@ -29,16 +30,6 @@ uint32_t HashOf(uint64_t addr) {
                                (64 - Runtime::kHashBits));
 }
 constexpr uint32_t kHashMask = (1u << Runtime::kHashBits) - 1;
-
-uint32_t Find(Runtime& runtime, uint64_t addr) {
-  for (uint32_t at = HashOf(addr);; at = (at + 1) & kHashMask) {
-    const uint32_t number = runtime.hash[at];
-    if (number == 0 || (runtime.fragment(number).start == addr &&
-                        !runtime.translations[number].dropped)) {
-      return number;
-    }
-  }
-}
 
 void Note(Runtime& runtime, uint32_t number) {
   uint32_t at = HashOf(runtime.fragment(number).start);
@@ -60,10 +51,35 @@ uint64_t WriteEntry(Code& code, void (*entry)()) {
   return at;
 }
 
+// The instruction of a copy that `ip` is in, or behind: `insns` are the
+// copies', from `entry` on, `code` what they are copies of.
+CopiedInsn Locate(uint64_t ip, uint64_t entry,
+                  std::span<const InsnOffset> insns, uint64_t start,
+                  std::span<const uint8_t> code) {
+  const auto next =
+      std::ranges::upper_bound(insns, ip - entry, {}, &InsnOffset::offset);
+  // From its start, over those before it.
+  size_t at = 0;
+  for (auto insn = std::next(insns.begin()); insn < next; ++insn) {
+    at += x86::ScanLayout(code.subspan(at)).length;
+  }
+  return {start + at, std::prev(next)->saved()};
+}
+
 }  // namespace
 
+uint32_t KnownFragmentAt(Runtime& runtime, uint64_t addr) {
+  for (uint32_t at = HashOf(addr);; at = (at + 1) & kHashMask) {
+    const uint32_t number = runtime.hash[at];
+    if (number == 0 || (runtime.fragment(number).start == addr &&
+                        !runtime.translations[number].dropped)) {
+      return number;
+    }
+  }
+}
+
 uint32_t FragmentAt(Runtime& runtime, uint64_t addr) {
-  const uint32_t known = Find(runtime, addr);
+  const uint32_t known = KnownFragmentAt(runtime, addr);
   if (known != 0) {
     return known;
   }
@@ -91,7 +107,7 @@ uint64_t IndirectEntry(Runtime& runtime, uint32_t fragment) {
     Restore(arena.hot, kRcx);
     const uint32_t edge =
         AddEdge(runtime, {runtime.fragment(fragment).start, fragment, 0});
-    runtime.ways[edge] = WriteJump(arena, edge, false);
+    WriteJump(arena, edge, false, runtime.ways[edge]);
     Link(runtime, edge, fragment);
     GoOnWhenFull(arena, go_on);
   }
@@ -115,6 +131,12 @@ std::optional<CopiedInsn> InsnOfCopy(Runtime& runtime, uint64_t ip) {
   if (arena == runtime.arenas.end()) {
     return std::nullopt;
   }
+  if (ip - arena->shorts < Arena::kShortBytes) {
+    const ShortBlock& block = runtime.short_block;
+    return Locate(ip, block.entry,
+                  std::span(block.insns).first(block.insn_count), block.start,
+                  std::span(block.code).first(block.code_bytes));
+  }
   const auto number = static_cast<size_t>(arena - runtime.arenas.begin());
   const auto entry = [&runtime](uint32_t fragment) {
     return runtime.translations[fragment].entry;
@@ -127,28 +149,21 @@ std::optional<CopiedInsn> InsnOfCopy(Runtime& runtime, uint64_t ip) {
   }
   const uint32_t fragment = *std::prev(behind);
   const Translation& translation = runtime.translations[fragment];
-  const std::span insns =
-      std::span(runtime.insns)
-          .subspan(translation.insns_at, translation.insn_count);
-  const auto next = std::ranges::upper_bound(insns, ip - translation.entry, {},
-                                             &InsnOffset::offset);
-  // From its start, over those before it.
   const Fragment& code = runtime.fragment(fragment);
-  CopiedInsn found{code.start, std::prev(next)->saved()};
-  for (auto insn = std::next(insns.begin()); insn != next; ++insn) {
-    const std::span<const uint8_t> rest(
-        runtime.Shared<uint8_t>(kCodeAt) + code.code_at +
-            (found.addr - code.start),
-        code.code_bytes - (found.addr - code.start));
-    found.addr += x86::ScanLayout(rest).length;
-  }
-  return found;
+  return Locate(
+      ip, translation.entry,
+      std::span(runtime.insns)
+          .subspan(translation.insns_at, translation.insn_count),
+      code.start,
+      {runtime.Shared<uint8_t>(kCodeAt) + code.code_at, code.code_bytes});
 }
 
 void BeginArena(Arena& arena, uint64_t addr) {
   arena.begin = addr;
   arena.hot = Code(reinterpret_cast<uint8_t*>(addr));
-  arena.cold = Code(reinterpret_cast<uint8_t*>(addr + Arena::kHotBytes));
+  arena.shorts = addr + Arena::kHotBytes;
+  arena.cold =
+      Code(reinterpret_cast<uint8_t*>(arena.shorts + Arena::kShortBytes));
   arena.numbers =
       reinterpret_cast<uint64_t*>(addr + Arena::kHotBytes + Arena::kColdBytes);
   arena.exit = WriteEntry(arena.hot, tracer_exit);
@@ -156,6 +171,7 @@ void BeginArena(Arena& arena, uint64_t addr) {
   arena.full = WriteEntry(arena.hot, tracer_full);
   arena.call = WriteEntry(arena.hot, tracer_call);
   arena.step = WriteEntry(arena.hot, tracer_step);
+  arena.cut = WriteEntry(arena.hot, tracer_cut);
 }
 
 }  // namespace clew::tracer

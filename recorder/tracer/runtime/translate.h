@@ -37,6 +37,9 @@ namespace clew::tracer {
 
 // REQUIRES, of all that follows: the caller has the runtime's lock.
 
+// Returns the fragment that starts at `addr`; 0: it was not translated.
+[[nodiscard]] uint32_t KnownFragmentAt(Runtime& runtime, uint64_t addr);
+
 // Returns the fragment that starts at `addr`, which is translated if it was
 // not; 0 if the program cannot execute what is there.
 [[nodiscard]] uint32_t FragmentAt(Runtime& runtime, uint64_t addr);

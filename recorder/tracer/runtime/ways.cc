@@ -64,20 +64,20 @@ void GoOnWhenFull(Arena& arena, uint8_t* go_on) {
   Jump(arena.hot, arena.full);
 }
 
-Way WriteJump(Arena& arena, uint32_t edge, bool is_far) {
+void WriteJump(Arena& arena, uint32_t edge, bool is_far, Way& way) {
   const uint64_t exit = WriteExit(arena, edge);
+  way.exit = exit;
   if (is_far) {
-    const uint64_t at = AddrOf(arena.hot.at());
+    way.jump = AddrOf(arena.hot.at());
     arena.hot.Bytes({0xff, 0x25});
     arena.hot.Relative(arena.Number(exit));
-    return {at, exit, 0, false};
+    return;
   }
   while ((AddrOf(arena.hot.at() + 1) & 7) > 4) {
     arena.hot.Byte(0x90);
   }
-  const uint64_t at = AddrOf(arena.hot.at());
+  way.jump = AddrOf(arena.hot.at());
   Jump(arena.hot, exit);
-  return {at, exit, 0, false};
 }
 
 void SetJump(uint64_t jump, uint64_t target) {

@@ -30,7 +30,7 @@ void GoOnWhenFull(Arena& arena, uint8_t* go_on);
 // A jump that SetJump changes by one store, and that enters the runtime until
 // then: its displacement does not cross 8 bytes; or its target is a number,
 // where the other cache is out of reach.
-Way WriteJump(Arena& arena, uint32_t edge, bool is_far);
+void WriteJump(Arena& arena, uint32_t edge, bool is_far, Way& way);
 // Lets what WriteJump wrote lead to `target`.
 void SetJump(uint64_t jump, uint64_t target);
 

@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/sysinfo.h>
 
 #include <array>
 #include <csignal>
@@ -38,8 +39,9 @@ void SetRandomBytes(const TracedProcess& process) {
 
 // The calls that are answered.
 constexpr std::array kAnsweredCalls = {
-    SYS_getrandom,     SYS_getpid, SYS_gettid,       SYS_set_tid_address,
-    SYS_clock_gettime, SYS_time,   SYS_gettimeofday, SYS_getppid};
+    SYS_getrandom,       SYS_getpid,        SYS_gettid,
+    SYS_set_tid_address, SYS_clock_gettime, SYS_time,
+    SYS_gettimeofday,    SYS_getppid,       SYS_sysinfo};
 
 // In the child: lets RDTSC and those calls raise signals.
 bool AskForAnswers() {
@@ -83,6 +85,15 @@ bool GiveResult(TracedProcess& process) {
       (void)memory->Write(registers->rdi, kTime.data(), sizeof kTime);
       registers->rax = 0;
       break;
+    case SYS_sysinfo: {
+      struct sysinfo told = {};
+      told.totalram = uint64_t{8} << 30;
+      told.freeram = uint64_t{4} << 30;
+      told.mem_unit = 1;
+      (void)memory->Write(registers->rdi, &told, sizeof told);
+      registers->rax = 0;
+      break;
+    }
     case SYS_time:
       registers->rax = kTime[0];
       break;
@@ -99,9 +110,10 @@ std::optional<TracedProcess> LaunchAnswered(
   TraceeLaunch launch;
   launch.program = command[0];
   launch.arguments = command;
-  // The tracer has no rseq.
+  // The tracer has no rseq; hashes are to have no random seed.
   launch.environment = {"GLIBC_TUNABLES=glibc.pthread.rseq=0", "LC_ALL=C",
-                        "PATH=/usr/bin:/bin"};
+                        "PATH=/usr/bin:/bin", "PERL_HASH_SEED=0",
+                        "PYTHONHASHSEED=0"};
   launch.host_cpu = sched_getcpu();
   launch.prepare = AskForAnswers;
   auto process = TracedProcess::Start(launch);

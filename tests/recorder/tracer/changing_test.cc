@@ -23,7 +23,7 @@ namespace {
 constexpr uint8_t kMovEax = 0xb8;
 constexpr uint32_t kMark = 0xc1e0;
 
-void AddNumbers(const StraightRun& run, uint64_t& hash) {
+void AddNumbers(const recorder::CodeStretch& run, uint64_t& hash) {
   for (size_t at = 0; at + 5 <= run.code.size(); ++at) {
     uint32_t value = 0;
     std::memcpy(&value, &run.code[at + 1], sizeof value);
@@ -35,11 +35,11 @@ void AddNumbers(const StraightRun& run, uint64_t& hash) {
 
 void ExpectCodeThatRan(const std::string& what, size_t hashes) {
   std::map<int32_t, uint64_t> by_thread;
-  const TracedRun run =
-      RunTraced({TestProgram("changing"), what}, nullptr,
-                [&](const ThreadPath& path, const StraightRun& straight) {
-                  AddNumbers(straight, by_thread[path.tid]);
-                });
+  const TracedRun run = RunTraced(
+      {TestProgram("changing"), what}, nullptr,
+      [&](const ThreadPath& path, const recorder::CodeStretch& straight) {
+        AddNumbers(straight, by_thread[path.tid]);
+      });
   EXPECT_EQ(run.contradiction, "");
   EXPECT_EQ(run.status, 0);
   std::multiset<std::string> told;

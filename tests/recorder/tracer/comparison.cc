@@ -8,10 +8,10 @@
 #include <utility>
 
 #include "common/user_registers.h"
-#include "common/x86/branch.h"
 #include "recorder/tracer/inject.h"
 #include "recorder/tracer/path_reader.h"
 #include "tests/recorder/tracer/answered_program.h"
+#include "tests/recorder/tracer/insns_of.h"
 
 namespace clew::tracer {
 namespace {
@@ -71,17 +71,10 @@ class Reader {
     traced_.registers.push_back(registers);
     ++traced_.records;
   }
-  void Add(const StraightRun& run) {
-    for (size_t at = 0; at < run.code.size();) {
-      const auto rest = run.code.subspan(at);
-      const x86::Layout layout = x86::ScanLayout(rest);
-      ASSERT_EQ(layout.status, x86::LayoutStatus::kWhole);
-      const x86::Branch branch =
-          x86::ClassifyBranch(layout.opcode, rest.first(layout.length));
+  void Add(const recorder::CodeStretch& run) {
+    for (const ToldInsn& insn : InsnsOf(run)) {
       traced_.insns.push_back(
-          {run.start + at, branch.branch_class == x86::BranchClass::kRepString,
-           std::exchange(pending_, -1)});
-      at += layout.length;
+          {insn.ip, insn.repeats, std::exchange(pending_, -1)});
     }
   }
 
@@ -90,7 +83,10 @@ class Reader {
   FragmentIndex index_;
   PathReader path_;
   int64_t pending_ = -1;
-  PathReader::Sink sink_ = [this](const StraightRun& run) { Add(run); };
+  PathReader::Sink sink_ = [this](const recorder::CodeStretch& run) {
+    Add(run);
+    return Status();
+  };
 };
 
 void TraceAll(TracedProcess& process, SharedMemory& shared, Traced& traced) {

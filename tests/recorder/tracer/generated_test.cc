@@ -5,42 +5,26 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
-
 #include "tests/recorder/tracer/comparison.h"
-#include "tests/recorder/tracer/random_code.h"
+#include "tests/recorder/tracer/generated_program.h"
 
 namespace clew::tracer {
 namespace {
-
-namespace fs = std::filesystem;
 
 struct Seeds {
   uint64_t first = 0;
   uint64_t count = 0;
 };
 
-class GeneratedCodeTest : public testing::TestWithParam<Seeds> {
- protected:
-  void SetUp() override { ASSERT_NE(mkdtemp(folder_.data()), nullptr); }
-  void TearDown() override { fs::remove_all(folder_); }
-
-  std::string folder_ = testing::TempDir() + "clew_generated_XXXXXX";
-};
+class GeneratedCodeTest : public testing::TestWithParam<Seeds> {};
 
 TEST_P(GeneratedCodeTest, RunsAsNatively) {
+  const GeneratedProgram program;
   ComparedRun all;
   const auto [first, count] = GetParam();
   for (uint64_t seed = first; seed < first + count && !HasFailure(); ++seed) {
     SCOPED_TRACE(fmt::format("seed {}", seed));
-    const std::string path = folder_ + "/program";
-    const std::vector<uint8_t> program = RandomProgram(seed);
-    std::ofstream(path, std::ios::binary)
-        .write(reinterpret_cast<const char*>(program.data()),
-               static_cast<std::streamsize>(program.size()));
-    fs::permissions(path, fs::perms::owner_all);
-    const ComparedRun run = CompareWithSteps({path});
+    const ComparedRun run = CompareWithSteps({program.Write(seed)});
     all.insns += run.insns;
     all.records += run.records;
     all.fragments += run.fragments;

@@ -136,11 +136,12 @@ class Followers {
   }
 
   PathReader::Sink Seeing(ThreadPath& path) {
-    return [this, &path](const StraightRun& straight) {
+    return [this, &path](const recorder::CodeStretch& straight) {
       path.code_bytes += straight.code.size();
       if (see_code_) {
         see_code_(path, straight);
       }
+      return Status();
     };
   }
 

@@ -35,7 +35,8 @@ struct TracedRun {
 using Drive = std::function<int(TracedProcess&, const SharedMemory&)>;
 
 // Sees the code that each thread ran, in order.
-using SeeCode = std::function<void(const ThreadPath&, const StraightRun&)>;
+using SeeCode =
+    std::function<void(const ThreadPath&, const recorder::CodeStretch&)>;
 
 // Runs a program in the tracer, which nothing else traces, to its end and to
 // that of the processes that it made, in an empty folder, with an environment

@@ -1,0 +1,55 @@
+#ifndef CLEW_RECORDER_NATIVE_RAN_CODE_H_
+#define CLEW_RECORDER_NATIVE_RAN_CODE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "common/result.h"
+#include "common/units.h"
+#include "common/x86/branch.h"
+#include "recorder/native/known_code.h"
+#include "recorder/native/leaps.h"
+
+namespace clew::recorder {
+
+// What a trace has to know of a stretch that ran.
+struct RanStretch {
+  struct Branch {
+    uint32_t insns = 0;  // up to it, with it
+    uint32_t end = 0;    // behind it, in bytes from the start
+    x86::BranchClass branch_class = x86::BranchClass::kNone;
+  };
+  std::vector<Branch> branches;
+  std::vector<uint16_t> ends;  // of all instructions, likewise
+  uint64_t version = 0;        // the latest of NativeInsn::version
+  uint64_t changes = 0;        // KnownCode::changes(), when it was decoded
+
+  // How many instructions a stretch of so many bytes has that begins so.
+  size_t CountInsns(size_t bytes) const;
+};
+
+// The stretches that leaps told of, each decoded once. Memory: some bytes for
+// each instruction of the code that has numbers.
+class RanCode {
+ public:
+  // `code`, which is borrowed, learns of each instruction.
+  explicit RanCode(KnownCode& code) : code_(code) {}
+
+  // A stretch that ran, the first instruction of it at `now`; or one that
+  // begins so. Holds until the next call. kCorruptInput: it has what is no
+  // instruction.
+  [[nodiscard]] Result<const RanStretch*> Find(const CodeStretch& stretch,
+                                               uint64_t now);
+
+ private:
+  [[nodiscard]] Status Decode(const CodeStretch& stretch, uint64_t now,
+                              RanStretch& ran);
+
+  KnownCode& code_;
+  std::vector<RanStretch> by_number_;
+};
+
+}  // namespace clew::recorder
+
+#endif  // CLEW_RECORDER_NATIVE_RAN_CODE_H_
