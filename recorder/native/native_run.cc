@@ -123,8 +123,11 @@ Status NativeRun::RunTurn(NativeThread& thread, uint64_t insns) {
   const uint64_t deadline = state_.now + insns;
   while (state_.now < deadline) {
     const uint64_t leap = LeapOf(thread, deadline - state_.now);
-    CLEW_ASSIGN_OR_RETURN(after,
-                          leap != 0 ? RunLeap(thread, leap) : Step(thread));
+    if (leap != 0) {
+      CLEW_RETURN_IF_ERROR(RunLeap(thread, leap));
+      continue;
+    }
+    CLEW_ASSIGN_OR_RETURN(after, Step(thread));
     if (after == After::kEnded) {
       return {};
     }
@@ -190,7 +193,7 @@ void NativeRun::EnterUserMode(NativeThread& thread) {
   }
 }
 
-Result<After> NativeRun::RunLeap(NativeThread& thread, uint64_t insns) {
+Status NativeRun::RunLeap(NativeThread& thread, uint64_t insns) {
   CLEW_ASSIGN_OR_RETURN(
       leap,
       state_.leaps->Run(thread.tid, insns, [&](const CodeStretch& stretch) {
@@ -202,7 +205,7 @@ Result<After> NativeRun::RunLeap(NativeThread& thread, uint64_t insns) {
   if (thread.signal != 0 && !thread.in_kernel) {
     state_.LeaveUserMode(thread);
   }
-  return After::kGoesOn;
+  return {};
 }
 
 void NativeRun::RetireFollowed(NativeThread& thread, uint64_t next_ip) {

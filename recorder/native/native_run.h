@@ -35,7 +35,7 @@ class NativeRun {
   void Idle();
   [[nodiscard]] Result<After> Step(NativeThread& thread);
   uint64_t LeapOf(const NativeThread& thread, uint64_t left) const;
-  [[nodiscard]] Result<After> RunLeap(NativeThread& thread, uint64_t insns);
+  [[nodiscard]] Status RunLeap(NativeThread& thread, uint64_t insns);
   [[nodiscard]] Status Follow(NativeThread& thread, const CodeStretch& stretch);
   void RetireFollowed(NativeThread& thread, uint64_t next_ip);
   void EnterUserMode(NativeThread& thread);

@@ -1,6 +1,5 @@
 #include "recorder/tracer/leaps.h"
 
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -13,6 +12,7 @@
 
 #include "common/user_registers.h"
 #include "recorder/native/native_state.h"
+#include "recorder/tracer/changed_code.h"
 #include "recorder/tracer/image.h"
 #include "recorder/tracer/inject.h"
 #include "recorder/tracer/path_reader.h"
@@ -41,9 +41,9 @@ constexpr uint64_t kBatchesOfLeap = kBatches / 2;
 
 // One that the runtime drops code for.
 bool MayChangeCode(const SyscallCall& call) {
-  return call.number == SYS_munmap || call.number == SYS_mremap ||
-         (call.number == SYS_mmap && (call.args[3] & MAP_FIXED) != 0) ||
-         call.number == SYS_mprotect || call.number == SYS_pkey_mprotect;
+  return std::ranges::any_of(
+      ChangedBy(call.number, call.args),
+      [](const ChangedRange& range) { return range.bytes != 0; });
 }
 
 // A signal that came while a thread was in the runtime: it waits for the end of

@@ -2,7 +2,6 @@
 
 #include <asm/prctl.h>
 #include <cpuid.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 
 #include <cerrno>
@@ -10,6 +9,7 @@
 #include <span>
 
 #include "common/linux/syscall_result.h"
+#include "recorder/tracer/changed_code.h"
 #include "recorder/tracer/runtime/call.h"
 #include "recorder/tracer/runtime/counted_leap.h"
 #include "recorder/tracer/runtime/log.h"
@@ -63,28 +63,11 @@ bool IsRefused(uint64_t number, uint64_t first_argument) {
 // Drops the code that a system call may have changed.
 void DropChanged(Runtime& runtime, uint64_t number,
                  std::span<const uint64_t, 6> arguments) {
-  const auto drop = [&](uint64_t addr, uint64_t bytes) {
-    const Locked locked(runtime.lock);
-    Drop(runtime, addr, addr + bytes);
-  };
-  switch (number) {
-    case SYS_mremap:
-      if ((arguments[3] & MREMAP_FIXED) != 0) {
-        drop(arguments[4], arguments[2]);
-      }
-      [[fallthrough]];
-    case SYS_munmap:
-    case SYS_mprotect:
-    case SYS_pkey_mprotect:
-      drop(arguments[0], arguments[1]);
-      break;
-    case SYS_mmap:
-      if ((arguments[3] & MAP_FIXED) != 0) {
-        drop(arguments[0], arguments[1]);
-      }
-      break;
-    default:
-      break;
+  for (const ChangedRange& range : ChangedBy(number, arguments)) {
+    if (range.bytes != 0) {
+      const Locked locked(runtime.lock);
+      Drop(runtime, range.addr, range.addr + range.bytes);
+    }
   }
 }
 
