@@ -132,7 +132,7 @@ struct SignalState {
 
 // Of a leap (SharedHeader::in_leaps). It ends when the queue is full, too.
 struct LeapState {
-  // It ends behind so many instructions, exactly (runtime/counted_leap.h); or,
+  // It ends behind so many instructions, exactly (runtime/leap.h); or,
   // if `is_counted` is 0, when so many batches are full.
   uint64_t is_counted = 0;
   uint64_t insns_left = 0;

@@ -1,5 +1,6 @@
 #include "recorder/tracer/runtime/copy_insn.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "common/x86/input_insn.h"
@@ -117,6 +118,16 @@ bool UsesGsBase(const Layout& layout) {
 }
 
 }  // namespace
+
+Insn ReadInsn(uint64_t addr, uint64_t end) {
+  Insn insn{addr, reinterpret_cast<const uint8_t*>(addr), {}, {}};
+  insn.layout = x86::ScanLayout(
+      {insn.bytes, std::min<uint64_t>(end - addr, x86::kInsnBytesMax)});
+  if (insn.layout.status == x86::LayoutStatus::kWhole) {
+    insn.branch = x86::ClassifyBranch(insn.layout.opcode, insn.all());
+  }
+  return insn;
+}
 
 Register CopyInsn(Code& code, const Insn& insn) {
   if (!IsRipRelative(insn.layout)) {

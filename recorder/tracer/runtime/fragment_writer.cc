@@ -67,15 +67,11 @@ class FragmentWriter {
 
   void WriteNext() {
     NoteInsn();
-    Insn insn{addr_, reinterpret_cast<const uint8_t*>(addr_), {}, {}};
-    const uint64_t readable =
-        std::min<uint64_t>(readable_end_ - addr_, x86::kInsnBytesMax);
-    insn.layout = x86::ScanLayout({insn.bytes, readable});
+    const Insn insn = ReadInsn(addr_, readable_end_);
     if (insn.layout.status != x86::LayoutStatus::kWhole) {
       EndAtNone(insn);
       return;
     }
-    insn.branch = x86::ClassifyBranch(insn.layout.opcode, insn.all());
     const bool is_stepped = runtime_.shared->in_leaps != 0 && IsStepped(insn);
     if (is_stepped || IsUnsupported(insn)) {
       if (addr_ != fragment_.start) {

@@ -11,7 +11,7 @@
 #include "common/linux/syscall_result.h"
 #include "recorder/tracer/changed_code.h"
 #include "recorder/tracer/runtime/call.h"
-#include "recorder/tracer/runtime/counted_leap.h"
+#include "recorder/tracer/runtime/leap.h"
 #include "recorder/tracer/runtime/log.h"
 #include "recorder/tracer/runtime/signal_actions.h"
 #include "recorder/tracer/runtime/signal_frame.h"

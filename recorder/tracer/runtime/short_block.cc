@@ -41,14 +41,9 @@ class ShortBlockWriter {
   uint64_t at() const { return block_.start + block_.code_bytes; }
 
   bool WriteNext(uint64_t end) {
-    Insn insn{at(), reinterpret_cast<const uint8_t*>(at()), {}, {}};
-    insn.layout = x86::ScanLayout(
-        {insn.bytes, std::min<uint64_t>(end - at(), x86::kInsnBytesMax)});
-    if (insn.layout.status != x86::LayoutStatus::kWhole) {
-      return false;
-    }
-    insn.branch = x86::ClassifyBranch(insn.layout.opcode, insn.all());
-    if (IsStepped(insn) || insn.branch.branch_class == BranchClass::kFar) {
+    const Insn insn = ReadInsn(at(), end);
+    if (insn.layout.status != x86::LayoutStatus::kWhole || IsStepped(insn) ||
+        insn.branch.branch_class == BranchClass::kFar) {
       return false;
     }
     std::ranges::copy(insn.all(), &block_.code[block_.code_bytes]);

@@ -9,8 +9,8 @@
 
 #include "recorder/tracer/raised_signals.h"
 #include "recorder/tracer/runtime/call.h"
-#include "recorder/tracer/runtime/counted_leap.h"
 #include "recorder/tracer/runtime/encode.h"
+#include "recorder/tracer/runtime/leap.h"
 #include "recorder/tracer/runtime/log.h"
 #include "recorder/tracer/runtime/program_memory.h"
 #include "recorder/tracer/runtime/signal_actions.h"

@@ -1,12 +1,13 @@
-#ifndef CLEW_RECORDER_TRACER_RUNTIME_COUNTED_LEAP_H_
-#define CLEW_RECORDER_TRACER_RUNTIME_COUNTED_LEAP_H_
+#ifndef CLEW_RECORDER_TRACER_RUNTIME_LEAP_H_
+#define CLEW_RECORDER_TRACER_RUNTIME_LEAP_H_
 
 #include <cstdint>
 
 #include "recorder/tracer/runtime/runtime.h"
 
-// Leaps that end behind an exact number of instructions: so a thread loses the
-// CPU anywhere, at the instruction that a seed says.
+// Leaps: how they end, and those that are *counted*, which end behind an exact
+// number of instructions: so a thread loses the CPU anywhere, at the
+// instruction that a seed says.
 //
 // Copies do not count. The log of such a leap is full at each record, and the
 // runtime, which is entered there, counts what ran since the last one, from the
@@ -47,4 +48,4 @@ bool IsInLeaps(ThreadState& thread);
 
 }  // namespace clew::tracer
 
-#endif  // CLEW_RECORDER_TRACER_RUNTIME_COUNTED_LEAP_H_
+#endif  // CLEW_RECORDER_TRACER_RUNTIME_LEAP_H_

@@ -1,4 +1,4 @@
-#include "recorder/tracer/runtime/counted_leap.h"
+#include "recorder/tracer/runtime/leap.h"
 
 #include <algorithm>
 #include <span>
