@@ -20,8 +20,14 @@ constexpr uint64_t MixBits(uint64_t x) {
 // A 64-bit digest of bytes: the FNV-1a hash. It tells accidents apart, not
 // attacks. Digest(b, Digest(a)) is the digest of a followed by b.
 inline constexpr uint64_t kEmptyDigest = 0xcbf29ce484222325u;
-uint64_t Digest(std::span<const std::byte> bytes,
-                uint64_t before = kEmptyDigest);
+constexpr uint64_t Digest(std::span<const std::byte> bytes,
+                          uint64_t before = kEmptyDigest) {
+  uint64_t hash = before;
+  for (const std::byte byte : bytes) {
+    hash = (hash ^ std::to_integer<uint64_t>(byte)) * 0x100000001b3u;
+  }
+  return hash;
+}
 
 // The same of 64-bit words, least significant byte first, the last one filled
 // up with zeros: d = MixBits(d ^ word) for each. Eight times as fast.

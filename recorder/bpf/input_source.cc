@@ -20,11 +20,11 @@
 #include <numeric>
 #include <utility>
 
+#include "common/linux/raw_rules.h"
 #include "recorder/bpf/call_assembler.h"
 #include "recorder/bpf/cgroup.h"
 #include "recorder/bpf/event_parser.h"
 #include "recorder/bpf/inputs.skel.h"
-#include "recorder/bpf/syscall_rules.h"
 
 namespace clew::recorder::bpf {
 namespace {
@@ -174,7 +174,7 @@ Status BpfInputSource::FillRules() {
 }
 
 Status BpfInputSource::FillRequests() {
-  for (const RequestRule& rule : RequestRules()) {
+  for (const RawRequestRule& rule : RequestRules()) {
     if (bpf_map__update_elem(skeleton_->maps.requests, &rule.request,
                              sizeof(rule.request), &rule.bytes,
                              sizeof(rule.bytes), BPF_ANY) != 0) {

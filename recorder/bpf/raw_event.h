@@ -5,15 +5,10 @@
 // C for the one and as C++ for the other. All numbers are little-endian and
 // naturally aligned; there is no padding that is not named.
 
+#include "common/linux/raw_rule.h"
+
 #ifdef __cplusplus
-#include <cstdint>
 namespace clew::recorder::bpf {
-#else
-typedef __u8 uint8_t;
-typedef __u16 uint16_t;
-typedef __u32 uint32_t;
-typedef __u64 uint64_t;
-typedef __s64 int64_t;
 #endif
 
 // Why calls, or part of what a call did, are unknown. Bits of RawHead::causes
@@ -132,72 +127,6 @@ struct RawEnd {
   struct RawHead head;
 };
 
-// How much memory a call writes: Extent of common/linux/syscall_table.h.
-enum RawSize {
-  kRawNone = 0,
-  kRawFixed = 1,
-  kRawCounted = 2,
-  kRawFdSet = 3,
-  kRawVector = 4,
-  kRawResult = 5,
-  kRawLengthAt = 6,
-  kRawOnInterrupt = 7,
-};
-
-// SyscallOutput of common/linux/syscall_table.h.
-enum RawOutputKind {
-  kRawNoOutput = 0,
-  kRawOutputBuffer = 1,
-  kRawOutputVector = 2,
-  kRawOutputMessage = 3,
-};
-
-// SpecialEffect of common/linux/syscall_table.h, and one for calls of which
-// only the failure is known.
-enum RawSpecial {
-  kRawNotSpecial = 0,
-  kRawRequest = 1,
-  kRawMmap = 2,
-  kRawClone = 3,
-  kRawFutex = 4,
-  kRawReceiveMessage = 5,
-  kRawReceiveMessages = 6,
-  kRawSendMessages = 7,
-  kRawMessageReceive = 8,
-  kRawSharedMemory = 9,
-  kRawFailsOnly = 10,
-};
-
-#define CLEW_RAW_NO_LIMIT 255
-
-struct RawWritten {
-  uint8_t arg;
-  uint8_t size;   // RawSize
-  uint8_t other;  // an argument
-  uint8_t limit;  // an argument: no more bytes than it says
-  uint32_t bytes;
-};
-
-struct RawRule {
-  struct RawWritten writes[4];
-  uint8_t known;
-  uint8_t output;   // RawOutputKind
-  uint8_t special;  // RawSpecial
-  uint8_t request;  // an argument, for kRawRequest
-};
-
-#define CLEW_RAW_RULES 512
-// In place of bytes: what a request writes cannot be told.
-#define CLEW_RAW_REQUEST_UNKNOWN 0xffffffffu
-
-// A request of the call `number`, of which it is known how many bytes the
-// kernel writes at the argument behind it: RequestRow of
-// common/linux/request_table.h.
-struct RawRequest {
-  uint32_t number;
-  uint32_t request;
-};
-
 // Per CPU; the loader adds them up.
 struct RawCounts {
   uint64_t units;  // calls and signals of watched threads
@@ -228,8 +157,7 @@ struct RawThread {
 #ifdef __cplusplus
 static_assert(sizeof(RawHead) == 32 && sizeof(RawPiece) == 48 &&
               sizeof(RawCall) == 128 && sizeof(RawSignal) == 144 &&
-              sizeof(RawEnd) == 32 && sizeof(RawRule) == 36 &&
-              sizeof(RawRequest) == 8 && sizeof(RawThread) == 160);
+              sizeof(RawEnd) == 32 && sizeof(RawThread) == 160);
 }  // namespace clew::recorder::bpf
 #endif
 

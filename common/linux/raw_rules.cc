@@ -1,12 +1,15 @@
-#include "recorder/bpf/syscall_rules.h"
+#include "common/linux/raw_rules.h"
+
+#include <algorithm>
+#include <utility>
 
 #include "common/linux/request_table.h"
 #include "common/linux/syscall_table.h"
 
-namespace clew::recorder::bpf {
+namespace clew {
 namespace {
 
-// The kernel's side is C and has copies of these.
+// raw_rule.h is C, too, and has copies of these.
 static_assert(static_cast<int>(Extent::kNone) == kRawNone);
 static_assert(static_cast<int>(Extent::kFixed) == kRawFixed);
 static_assert(static_cast<int>(Extent::kResult) == kRawResult);
@@ -72,8 +75,8 @@ RawRule RuleFor(uint64_t number) {
   return rule;
 }
 
-std::vector<RequestRule> RequestRules() {
-  std::vector<RequestRule> rules;
+std::vector<RawRequestRule> RequestRules() {
+  std::vector<RawRequestRule> rules;
   for (const RequestCall& call : AllRequestCalls()) {
     for (const RequestRow& row : call.rows) {
       rules.push_back(
@@ -83,7 +86,10 @@ std::vector<RequestRule> RequestRules() {
                         : CLEW_RAW_REQUEST_UNKNOWN});
     }
   }
+  std::ranges::sort(rules, {}, [](const RawRequestRule& rule) {
+    return std::pair(rule.request.number, rule.request.request);
+  });
   return rules;
 }
 
-}  // namespace clew::recorder::bpf
+}  // namespace clew
