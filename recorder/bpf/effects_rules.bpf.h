@@ -104,6 +104,9 @@ static __noinline void CopySpecial(struct effects* effects,
       if (state->number == NR_clone) {
         AddClone(effects, state->args[0], state->args[2], state->args[3],
                  (__u32)result);
+        if ((state->args[0] & CLONE_PIDFD) != 0) {
+          CopyRange(effects, state->args[2], 4);
+        }
       } else {
         CopyClone3(effects, state->args[0], (__u32)result);
       }

@@ -12,13 +12,13 @@
 // What clone, clone3 and futex write: words that threads share with the kernel.
 
 // The kernel writes the new thread's number in two places, one
-// of them perhaps later than this.
+// of them perhaps later than this; that is in the new thread's memory.
 static __always_inline void AddClone(struct effects* effects, __u64 flags,
                                      __u64 parent, __u64 child, __u32 result) {
   if ((flags & CLONE_PARENT_SETTID) != 0) {
     AddWord(effects, parent, result);
   }
-  if ((flags & CLONE_CHILD_SETTID) != 0) {
+  if ((flags & CLONE_CHILD_SETTID) != 0 && (flags & CLONE_VM) != 0) {
     AddWord(effects, child, result);
   }
 }
