@@ -81,6 +81,8 @@ std::string SourceText(BundleSource source) {
       return "software (stepper)";
     case BundleSource::kTracer:
       return "software (tracer)";
+    case BundleSource::kTracerFree:
+      return "software (tracer, threads at once)";
     case BundleSource::kImported:
       return "imported (perf.data)";
     case BundleSource::kUnknown:
@@ -394,7 +396,7 @@ void PrintText(const Manifest& manifest, const PerfTrace& trace,
   };
   line("command", ShellQuote(manifest.command));
   // Only our software sources choose by a seed.
-  const bool has_seed = !IsOfHardware(manifest.source);
+  const bool has_seed = !RanAtOnce(manifest.source);
   line("source",
        fmt::format("{}, {}{}", SourceText(manifest.source), manifest.producer,
                    has_seed ? fmt::format(", seed {}", manifest.seed) : ""));

@@ -39,8 +39,8 @@ Result<std::unique_ptr<OpenedRecording>> OpenedRecording::Open(
   session->streams_ = std::move(streams);
   CLEW_ASSIGN_OR_RETURN(call_times, recording.open_inputs());
   session->call_times_ = std::move(call_times);
-  session->timed_streams_ =
-      std::make_unique<TimedStreams>(*session->streams_, *session->call_times_);
+  session->timed_streams_ = std::make_unique<TimedStreams>(
+      *session->streams_, *session->call_times_, recording.ran_at_once);
   CLEW_ASSIGN_OR_RETURN(inputs, recording.open_inputs());
   session->inputs_ = std::move(inputs);
   session->tape_ = std::make_unique<Tape>(*session->timed_streams_,

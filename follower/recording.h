@@ -43,10 +43,11 @@ struct Recording {
   // Nothing of the trace or its sideband is known to be lost. If something is,
   // evidence that contradicts itself may come from that.
   bool whole = true;
-  // It was recorded on a processor, whose threads may see each other's stores
-  // later than on the machine: that no order is possible on the machine proves
-  // nothing about it.
-  bool has_store_buffers = false;
+  // Its threads ran at once on a processor: they may see each other's stores
+  // later than on the machine, so that no order is possible on the machine
+  // proves nothing about it; and a system call may take effect at any time
+  // while it is made.
+  bool ran_at_once = false;
   // How stores wait when the recording is solved, checked and replayed;
   // nullptr: they do not. Borrowed.
   const machine::MemoryModel* model = nullptr;

@@ -1,5 +1,6 @@
 #include "follower/timed_streams.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace clew::follower {
@@ -97,18 +98,30 @@ Status TimedStreams::NarrowBySyscall(Tid tid, Thread& thread) {
   const TscTicks entered = call->entered_tsc;
   TscInterval& own = std::get<StreamBlock>(thread.held.back()).time;
   if (Contains(own, entered)) {
-    own = {entered, entered};
+    const TscInterval effect = EffectOf(*call, own);
     for (StreamItem& item : thread.held) {
       TscInterval& time = std::get<StreamBlock>(item).time;
       if (Contains(time, entered)) {
         time.hi = entered;
       }
     }
+    own = effect;
     thread.entered_tsc = entered;
     thread.left_tsc = call->left_tsc;
   }
   thread.final_count = thread.held.size();
   return {};
+}
+
+// When `call`, which was made in `own`, took effect.
+TscInterval TimedStreams::EffectOf(const SyscallInput& call,
+                                   TscInterval own) const {
+  const TscTicks entered = call.entered_tsc;
+  if (!ran_at_once_) {
+    return {entered, entered};
+  }
+  const bool left = call.result && Contains(own, call.left_tsc);
+  return {entered, left ? std::max(entered, call.left_tsc) : own.hi};
 }
 
 Result<std::optional<SyscallInput>> TimedStreams::NextSyscall(Tid tid) {

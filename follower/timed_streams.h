@@ -16,8 +16,9 @@ namespace clew::follower {
 
 // Streams whose times are narrowed by the times of system calls: what a thread
 // retired before a call did so before the kernel was entered, what comes after
-// it after the kernel was left. The call itself, whose effects no thread can
-// see before, has the time of the entry. A time outside of the block's bounds
+// it after the kernel was left. The call itself takes effect between the two:
+// where one thread ran at a time, as it is entered. A time outside of the
+// block's bounds
 // is not used, nor are those of calls after a gap. Holds back at most what may
 // still be narrowed, and no more than kHeldMax blocks a thread.
 //
@@ -27,8 +28,8 @@ class TimedStreams final : public StreamSource {
   static constexpr size_t kHeldMax = 1u << 16;
 
   // Both are borrowed and must outlive it. It reads the inputs to their end.
-  TimedStreams(StreamSource& streams, InputSource& inputs)
-      : streams_(streams), inputs_(inputs) {}
+  TimedStreams(StreamSource& streams, InputSource& inputs, bool ran_at_once)
+      : streams_(streams), inputs_(inputs), ran_at_once_(ran_at_once) {}
 
   const std::vector<Tid>& threads() const override {
     return streams_.threads();
@@ -51,10 +52,12 @@ class TimedStreams final : public StreamSource {
   Result<std::optional<StreamItem>> PullOne(Tid tid, const Thread& thread);
   Status Pull(Tid tid, Thread& thread);
   Status NarrowBySyscall(Tid tid, Thread& thread);
+  TscInterval EffectOf(const SyscallInput& call, TscInterval own) const;
   Result<std::optional<SyscallInput>> NextSyscall(Tid tid);
 
   StreamSource& streams_;
   InputSource& inputs_;
+  bool ran_at_once_;
   std::map<Tid, Thread> threads_;
 };
 

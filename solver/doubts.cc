@@ -9,7 +9,7 @@ namespace clew::solver {
 std::vector<std::string> DoubtsAtOnce(const follower::Recording& recording,
                                       const WordTable& words) {
   std::vector<std::string> doubts = recording.unlogged_inputs;
-  if (recording.has_store_buffers && recording.model == nullptr) {
+  if (recording.ran_at_once && recording.model == nullptr) {
     doubts.emplace_back(
         "it was recorded on a processor whose stores other threads see late, "
         "and the search carries them out at once");

@@ -18,6 +18,8 @@ pb::Manifest::Source ToProto(BundleSource source) {
       return pb::Manifest::SOURCE_IMPORTED;
     case BundleSource::kTracer:
       return pb::Manifest::SOURCE_TRACER;
+    case BundleSource::kTracerFree:
+      return pb::Manifest::SOURCE_TRACER_FREE;
   }
   return pb::Manifest::SOURCE_UNKNOWN;
 }

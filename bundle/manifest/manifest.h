@@ -25,17 +25,22 @@ enum class BundleSource : uint8_t {
   kPerf,
   kQemu,
   kStepper,
-  kImported,  // by `clew import`
-  kTracer,
+  kImported,    // by `clew import`
+  kTracer,      // one thread at a time
+  kTracerFree,  // all threads at once
 };
-// Whether the run took place on a real host, on all its cores at once.
+// Whether the CPU wrote the trace.
 constexpr bool IsOfHardware(BundleSource source) {
   return source == BundleSource::kPerf || source == BundleSource::kImported;
 }
-// Whether it took place on one core at a time, by the recorder's own clock.
+// Whether our encoder did.
 constexpr bool IsOfSoftware(BundleSource source) {
   return source == BundleSource::kQemu || source == BundleSource::kStepper ||
-         source == BundleSource::kTracer;
+         source == BundleSource::kTracer || source == BundleSource::kTracerFree;
+}
+// Whether threads ran at once, and no seed said how.
+constexpr bool RanAtOnce(BundleSource source) {
+  return IsOfHardware(source) || source == BundleSource::kTracerFree;
 }
 
 struct BundleImage {

@@ -36,8 +36,10 @@ Result<BundleSource> ToSource(pb::Manifest::Source source,
       return BundleSource::kImported;
     case pb::Manifest::SOURCE_TRACER:
       return BundleSource::kTracer;
+    case pb::Manifest::SOURCE_TRACER_FREE:
+      return BundleSource::kTracerFree;
     default:
-      return CorruptInput("{}: source is {}, wanted 0..5", where,
+      return CorruptInput("{}: source is {}, wanted 0..6", where,
                           static_cast<int>(source));
   }
 }

@@ -94,7 +94,7 @@ Result<std::unique_ptr<BundleRecording>> OpenRecording(
   recording.start = std::move(start);
   recording.failure = opened->bundle.manifest().failure;
   recording.clock_slack_ticks = opened->bundle.manifest().clock_slack_ticks;
-  recording.has_store_buffers = IsOfHardware(opened->bundle.manifest().source);
+  recording.ran_at_once = RanAtOnce(opened->bundle.manifest().source);
   recording.whole = LostNothing(opened->bundle.manifest());
   recording.unlogged_inputs = opened->bundle.manifest().unlogged_inputs;
   if (const uint64_t unknown = opened->bundle.manifest().inputs_unknown) {

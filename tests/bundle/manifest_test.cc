@@ -136,8 +136,8 @@ TEST(ManifestTest, AFilledManifestSetsEveryFieldOfTheMessage) {
 TEST(ManifestTest, EveryEndOfARunIsReadAsItWasWritten) {
   for (const BundleSource source :
        {BundleSource::kUnknown, BundleSource::kPerf, BundleSource::kQemu,
-        BundleSource::kStepper, BundleSource::kImported,
-        BundleSource::kTracer}) {
+        BundleSource::kStepper, BundleSource::kImported, BundleSource::kTracer,
+        BundleSource::kTracerFree}) {
     for (const FailureKind kind :
          {FailureKind::kNone, FailureKind::kSignal, FailureKind::kExit,
           FailureKind::kHang, FailureKind::kTimeLimit}) {

@@ -86,7 +86,7 @@ TEST(TimedStreamsTest, EveryInstructionStaysInItsNarrowerInterval) {
     auto streams = guest.recording().open_streams();
     auto inputs = guest.recording().open_inputs();
     ASSERT_TRUE(streams && inputs);
-    TimedStreams timed(**streams, **inputs);
+    TimedStreams timed(**streams, **inputs, false);
     for (const auto& [tid, raw] : guest.blocks()) {
       SCOPED_TRACE(fmt::format("thread {}", tid));
       CheckThread(guest, tid, timed, raw, before, after);
@@ -137,9 +137,10 @@ struct Outcome {
 };
 
 // All items; NotBefore must have held of every one that came later.
-Outcome Drain(TimedScript& streams, std::vector<InputRecord> records) {
+Outcome Drain(TimedScript& streams, std::vector<InputRecord> records,
+              bool ran_at_once = false) {
   ScriptedInputs inputs(std::move(records));
-  TimedStreams timed(streams, inputs);
+  TimedStreams timed(streams, inputs, ran_at_once);
   Outcome outcome;
   uint64_t not_before = 0;
   while (true) {
@@ -213,6 +214,18 @@ TEST(TimedStreamsTest, ACallBeforeTheOneBeforeChangesNothing) {
   EXPECT_EQ(
       TimesOf(Drain(streams, {Call(60, 70), Call(30, 40)}).items),
       (std::vector{Time(60, 60), Time(70, 100), Time(70, 100), Time(70, 100)}));
+}
+
+// The kernel may do it at any moment of the call, while others run.
+TEST(TimedStreamsTest, ACallOfThreadsThatRanAtOnceTakesEffectUntilItIsLeft) {
+  SyscallInput forever = Call(150, 0);
+  SyscallInput first = Call(50, 70);
+  first.result = 0;
+  TimedScript streams({Block(1, 0, 100), Block(2, 10, 110, true),
+                       Block(3, 10, 110), Block(4, 100, 200, true)});
+  EXPECT_EQ(
+      TimesOf(Drain(streams, {first, forever}, true).items),
+      (std::vector{Time(0, 50), Time(50, 70), Time(70, 110), Time(150, 200)}));
 }
 
 // Behind an unknown input it is not known which call is which.

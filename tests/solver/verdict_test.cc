@@ -214,7 +214,7 @@ TEST(VerdictTest, WhatIsInDoubtIsToldWhereTheSearchHasNotEnded) {
 TEST(VerdictTest, AProcessorWithStoreBuffersForbidsUnsat) {
   const GuestRecording guest = RecordFalse();
   follower::Recording recording = guest.recording();
-  recording.has_store_buffers = true;
+  recording.ran_at_once = true;
   const SolveReport report = MustSolve(recording);
   EXPECT_EQ(report.verdict, Verdict::kUnknown);
   EXPECT_EQ(report.doubts.size(), 1u);

@@ -112,7 +112,7 @@ TEST_P(TruthTest, EveryInstructionRetiredWithinItsInterval) {
   ASSERT_TRUE(decoded.has_value()) << decoded.error().message;
   auto inputs = recording_->recording.open_inputs();
   ASSERT_TRUE(inputs.has_value()) << inputs.error().message;
-  follower::TimedStreams streams(**decoded, **inputs);
+  follower::TimedStreams streams(**decoded, **inputs, false);
   uint64_t insns = 0;
   for (const auto& [tid, ticks] : truth) {
     insns += ticks.size();
