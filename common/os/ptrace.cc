@@ -298,13 +298,16 @@ Result<TraceeStop> TracedProcess::RunToExec() {
 Result<TraceeStop> TracedProcess::Execute(Tid thread) {
   CLEW_RETURN_IF_ERROR(SingleStep(thread, 0));
   for (;;) {
-    if (NextStop(process_) == kExecStop) {
-      CLEW_ASSIGN_OR_RETURN(stop, Wait(first_thread(), true));
-      CLEW_RETURN_IF_ERROR(EnterProgram());
+    const bool has_executed = NextStop(process_) == kExecStop;
+    if (has_executed || NextStop(thread.as_int()) != 0 ||
+        HasEnded(thread.as_int())) {
+      // The first thread may have come to kExecStop just now.
+      CLEW_ASSIGN_OR_RETURN(stop,
+                            Wait(has_executed ? first_thread() : thread, true));
+      if (stop.kind == TraceeStop::Kind::kExec) {
+        CLEW_RETURN_IF_ERROR(EnterProgram());
+      }
       return stop;
-    }
-    if (NextStop(thread.as_int()) != 0 || HasEnded(thread.as_int())) {
-      return Wait(thread, true);
     }
     for (const int32_t other : std::set(threads_)) {
       if (other != process_ && other != thread.as_int() && HasEnded(other)) {
