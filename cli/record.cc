@@ -85,7 +85,7 @@ std::string UnknownText(const recorder::UnknownInsn& unknown) {
 bool CanBeRepeated(const RecordOptions& options,
                    const recorder::RecordOutcome& outcome) {
   return outcome.kept && options.record.process == 0 &&
-         !options.record.make_tap;
+         !options.record.make_tap && !options.record.is_free;
 }
 
 Json ToJson(const RecordOptions& options,
@@ -93,7 +93,7 @@ Json ToJson(const RecordOptions& options,
   Json json;
   json["bundle"] = outcome.kept ? Json(options.record.output) : Json();
   json["failure"] = FailureJson(outcome.failure);
-  json["seed"] = outcome.seed;
+  json["seed"] = options.record.is_free ? Json() : Json(outcome.seed);
   json["instructions"] = outcome.insns;
   json["handovers"] = outcome.handovers;
   json["context_switches"] = outcome.switches;
@@ -322,6 +322,29 @@ Status SetTap(const Command& command, RecordOptions& options) {
   return {};
 }
 
+// What has no meaning where threads run at once.
+std::string NotForFree(const Command& command) {
+  return FirstGiven(command, {"--seed", "--cores", "--quantum", "--strict",
+                              "--repeat", "--inputs", "--cyc", "--mtc-period"});
+}
+
+Status CheckFree(const Command& command, const RecordOptions& options) {
+  if (!options.record.is_free) {
+    return {};
+  }
+  if (options.source != "tracer") {
+    return InvalidArgument("--free needs --source tracer");
+  }
+  if (options.timing == "none") {
+    return InvalidArgument("--free needs the time: leave out --timing none");
+  }
+  const std::string name = NotForFree(command);
+  return name.empty()
+             ? Status()
+             : InvalidArgument("{} is not for --free: leave out one of them",
+                               name);
+}
+
 // A process that was attached to and runs on.
 bool WasLetGo(const RecordOptions& options,
               const recorder::RecordOutcome& outcome) {
@@ -376,6 +399,10 @@ int RunRecord(const Command& command, RecordOptions& options) {
   if (!tapped) {
     return ReportError(tapped.error());
   }
+  const Status is_free = CheckFree(command, options);
+  if (!is_free) {
+    return ReportError(is_free.error());
+  }
   if (const std::string name = SaidByBundle(command);
       !options.repeat.empty() && !name.empty()) {
     return ReportError(
@@ -390,13 +417,15 @@ int RunRecord(const Command& command, RecordOptions& options) {
   if (options.json) {
     PrintJson(ToJson(options, *outcome));
   } else {
-    fmt::print(stderr,
-               "clew: {}: {}; seed {}, {} instructions, {} bytes of "
-               "PT\n",
-               outcome->kept ? options.record.output : "no bundle kept",
-               HowItEnded(options, *outcome), outcome->seed,
-               WithMagnitude(static_cast<double>(outcome->insns)),
-               WithMagnitude(static_cast<double>(outcome->pt_bytes)));
+    fmt::print(
+        stderr,
+        "clew: {}: {}; {}{} instructions, {} bytes of "
+        "PT\n",
+        outcome->kept ? options.record.output : "no bundle kept",
+        HowItEnded(options, *outcome),
+        options.record.is_free ? "" : fmt::format("seed {}, ", outcome->seed),
+        WithMagnitude(static_cast<double>(outcome->insns)),
+        WithMagnitude(static_cast<double>(outcome->pt_bytes)));
     SayDeviations(*outcome);
     WarnOfUnknown(*outcome);
     WarnOfInputs(*outcome);
@@ -485,6 +514,9 @@ void AddRecord(Command& app, int& exit_code) {
                    "(step), or the hardware's (perf)")
       ->check(IsMember({"qemu", "step", "tracer", "perf"}))
       ->capture_default_str();
+  command->add_flag("--free", options->record.is_free,
+                    "with --source tracer: all threads run at once, as "
+                    "without the recorder; the run cannot be repeated");
   AddRunOptions(*command, *options);
   AddTraceOptions(*command, *options);
   AddHardwareOptions(*command, options->hardware);

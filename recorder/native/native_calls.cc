@@ -85,18 +85,6 @@ TracedProcess::Rseq RseqOf(const SyscallCall& call) {
 
 }  // namespace
 
-Status NativeCalls::OpenInputs(NativeThread& thread) {
-  if (state_.inputs_are_tapped) {
-    return {};
-  }
-  CLEW_ASSIGN_OR_RETURN(
-      file, RawFile::Create(RawInputsPath(state_.config.folder, thread.tid),
-                            state_.limit.get()));
-  thread.inputs =
-      std::make_unique<InputWriter>(thread.tid, std::move(file), state_.memory);
-  return {};
-}
-
 Result<After> NativeCalls::Step(NativeThread& thread, const NativeInsn& insn) {
   CLEW_ASSIGN_OR_RETURN(registers, state_.process.Registers(thread.tid));
   CLEW_ASSIGN_OR_RETURN(
@@ -388,7 +376,7 @@ Status NativeCalls::Adopt(NativeThread& parent, Tid tid) {
   if ((call.args[0] & CLONE_CHILD_CLEARTID) != 0) {
     child->clear_tid_addr = call.args[3];
   }
-  CLEW_RETURN_IF_ERROR(OpenInputs(*child));
+  CLEW_RETURN_IF_ERROR(state_.OpenInputs(*child));
   state_.tracer->Fork(parent.core, parent.tid, tid, state_.now);
   state_.threads.push_back(std::move(child));
   on_new_thread_(*state_.threads.back());

@@ -35,8 +35,6 @@ class NativeCalls {
   [[nodiscard]] Status Finish(NativeThread& thread, int64_t result);
   // Ends the call so that it is made once more. REQUIRES: there is one.
   [[nodiscard]] Status MakeAgain(NativeThread& thread);
-  // Makes the log of a thread's inputs.
-  [[nodiscard]] Status OpenInputs(NativeThread& thread);
 
  private:
   [[nodiscard]] Result<After> Arrive(NativeThread& thread,

@@ -108,12 +108,10 @@ Status NativeProgram::WriteCoreDump(const NativeEnd& end) {
 Result<std::vector<GuestRegion>> NativeProgram::Regions() const {
   CLEW_ASSIGN_OR_RETURN(
       regions, ListRegionsOf(state_.process.process(), stack_addr_, brk_));
-  if (state_.leaps != nullptr) {
-    for (const MemoryRange& hidden : state_.leaps->Memory()) {
-      std::erase_if(regions, [&hidden](const GuestRegion& region) {
-        return region.addr - hidden.addr < hidden.size_bytes;
-      });
-    }
+  for (const MemoryRange& hidden : state_.hidden) {
+    std::erase_if(regions, [&hidden](const GuestRegion& region) {
+      return region.addr - hidden.addr < hidden.size_bytes;
+    });
   }
   return regions;
 }

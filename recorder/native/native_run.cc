@@ -20,7 +20,8 @@ constexpr uint64_t kSecondNs = 1'000'000'000;
 // The leap of a thread without others, whose turns matter to nobody.
 constexpr uint64_t kInsnsAlone = 1'000'000;
 
-// Sleeps until another thread of the program wakes it.
+}  // namespace
+
 bool WaitsForever(const NativeThread& thread, int32_t process) {
   if (thread.state == State::kGone) {
     return true;
@@ -34,8 +35,6 @@ bool WaitsForever(const NativeThread& thread, int32_t process) {
          (futex.is_private || !IsSharedMapping(futex.addr, process));
 }
 
-}  // namespace
-
 NativeRun::NativeRun(NativeState& state)
     : state_(state),
       scheduler_(state.config.scheduler),
@@ -47,7 +46,7 @@ NativeRun::NativeRun(NativeState& state)
 
 Result<std::optional<NativeEnd>> NativeRun::Run() {
   for (const auto& thread : state_.threads) {
-    CLEW_RETURN_IF_ERROR(calls_.OpenInputs(*thread));
+    CLEW_RETURN_IF_ERROR(state_.OpenInputs(*thread));
     scheduler_.Ready(thread->slot);
   }
   while (!state_.end && !state_.replaced) {

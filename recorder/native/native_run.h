@@ -9,22 +9,23 @@
 #include "recorder/native/native_calls.h"
 #include "recorder/native/native_signals.h"
 #include "recorder/native/native_state.h"
+#include "recorder/native/program_run.h"
 #include "recorder/native/ran_code.h"
 #include "recorder/qemu/scheduler.h"
 
 namespace clew::recorder {
 
+// Sleeps until another thread of the program wakes it, or has ended.
+bool WaitsForever(const NativeThread& thread, int32_t process);
+
 // Steps a program from where it is to its end.
-class NativeRun {
+class NativeRun final : public ProgramRun {
  public:
   // `state` outlives this, and has the threads that there are.
   explicit NativeRun(NativeState& state);
 
-  // Returns how it ends: it has not ended yet. nullopt: the process runs
-  // another program, and is at its first instruction.
-  [[nodiscard]] Result<std::optional<NativeEnd>> Run();
-  // How often another thread went on.
-  uint64_t handovers() const { return handovers_; }
+  [[nodiscard]] Result<std::optional<NativeEnd>> Run() override;
+  uint64_t handovers() const override { return handovers_; }
 
  private:
   [[nodiscard]] Status WakeSleepers(bool may_have_woken);

@@ -103,16 +103,24 @@ struct NativeState {
   std::function<bool(Tid thread, const TracedProcess::Rseq& rseq)> on_rseq = {};
   BeforeInsn before_insn = {};        // may be null
   std::unique_ptr<Leaps> leaps = {};  // null: each instruction is stepped
+  // What the program's memory has of the recorder; the program does not know.
+  std::vector<MemoryRange> hidden = {};
   // Whether to end the recording, asked each turn; may be null.
   std::function<bool()> is_over = {};
   uint64_t now = kFirstTick;  // the time, in instructions retired
+  // How many those are, where they are not the time.
+  std::optional<uint64_t> insns = {};
   bool uses_timers = false;
+  uint64_t inputs_unknown = 0;  // calls of which not everything is known
   std::optional<NativeEnd> end = {};
   bool replaced = false;  // it runs another program: execve
   // What was carried out otherwise than by the kernel, each once.
   std::vector<std::string> deviations = {};
 
-  uint64_t CountInsns() const { return now - kFirstTick; }
+  // NoteUnlogged.
+  std::vector<std::string> unlogged = {};
+
+  uint64_t CountInsns() const { return insns.value_or(now - kFirstTick); }
   CoreEncoder& EncoderOf(const NativeThread& thread) {
     return tracer->encoder(thread.core);
   }
@@ -124,6 +132,18 @@ struct NativeState {
       }
     }
     return false;
+  }
+  // Makes the log of a thread's inputs, unless somebody else records them.
+  [[nodiscard]] Status OpenInputs(NativeThread& thread) {
+    if (inputs_are_tapped) {
+      return {};
+    }
+    CLEW_ASSIGN_OR_RETURN(
+        file,
+        RawFile::Create(RawInputsPath(config.folder, thread.tid), limit.get()));
+    thread.inputs =
+        std::make_unique<InputWriter>(thread.tid, std::move(file), memory);
+    return {};
   }
   // `call` of `thread`, exit or exit_group, ends the program.
   void EndByExit(const NativeThread& thread, const SyscallCall& call) {
@@ -142,6 +162,12 @@ struct NativeState {
       deviations.push_back(phrase);
     }
     return {};
+  }
+  // Why the program may have read what is in no log, for people; each once.
+  void NoteUnlogged(const std::string& phrase) {
+    if (std::ranges::find(unlogged, phrase) == unlogged.end()) {
+      unlogged.push_back(phrase);
+    }
   }
   // The recorder ends it.
   void EndAs(FailureKind kind) {

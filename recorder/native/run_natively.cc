@@ -56,9 +56,13 @@ class NativeEnding {
     Outcome outcome;
     outcome.failure = failure;
     outcome.insns = state_.CountInsns();
+    outcome.cores = state_.tracer->core_count();
     outcome.handovers = handovers;
     outcome.switches = state_.tracer->switches();
     outcome.unlogged_inputs = state_.files.Unlogged();
+    outcome.unlogged_inputs.insert(outcome.unlogged_inputs.end(),
+                                   state_.unlogged.begin(),
+                                   state_.unlogged.end());
     outcome.deviations = state_.deviations;
     CLEW_RETURN_IF_ERROR(StopBlocked(state_));
     if (failure.kind != FailureKind::kNone || state_.config.core_on_exit) {
@@ -68,7 +72,8 @@ class NativeEnding {
     for (const auto& thread : state_.threads) {
       CLEW_RETURN_IF_ERROR(CloseThread(*thread));
     }
-    outcome.inputs_unknown = unreadable_bytes_ > 0 ? 1 : 0;
+    outcome.inputs_unknown =
+        state_.inputs_unknown + (unreadable_bytes_ > 0 ? 1 : 0);
     CLEW_RETURN_IF_ERROR(state_.tracer->Close());
     CLEW_RETURN_IF_ERROR(state_.code.Close());
     if (state_.limit->dropped()) {
@@ -146,7 +151,8 @@ TraceeLaunch ToTraceeLaunch(const NativeLaunch& launch) {
   return {.program = around.program,
           .arguments = launch.command,
           .environment = around.environment,
-          .host_cpu = sched_getcpu(),
+          .host_cpu =
+              launch.make_run ? std::nullopt : std::optional(sched_getcpu()),
           .tell_traps = true,
           .prepare = [&launch, &around, parent = getpid()] {
             launch.enter_group();
@@ -166,6 +172,7 @@ struct Recorded {
   bool inputs_are_tapped = false;
   BeforeInsn before_insn = {};
   LeapsMaker make_leaps = {};
+  RunMaker make_run = {};
   // Called once the start state of the attached program is written; may be
   // null.
   std::function<void()> begun = {};
@@ -264,6 +271,19 @@ Result<NativeState> MakeState(Recorded& recorded) {
       .uses_timers = recorded.uses_timers};
 }
 
+Result<std::unique_ptr<ProgramRun>> MakeRun(Recorded& recorded,
+                                            NativeState& state) {
+  if (recorded.make_run) {
+    return recorded.make_run(state);
+  }
+  if (recorded.make_leaps) {
+    CLEW_ASSIGN_OR_RETURN(leaps, recorded.make_leaps(recorded.process));
+    state.leaps = std::move(leaps);
+    state.hidden = state.leaps->Memory();
+  }
+  return std::make_unique<NativeRun>(state);
+}
+
 // Records the program that the process is at the first instruction of, or was
 // attached to in. Returns its wait status, 0 if it was let go; nullopt: it has
 // replaced itself by another, which is at its first instruction now.
@@ -285,12 +305,8 @@ Result<std::optional<int>> RunProgram(Recorded& recorded) {
   if (recorded.attachment && recorded.begun) {
     recorded.begun();
   }
-  if (recorded.make_leaps) {
-    CLEW_ASSIGN_OR_RETURN(leaps, recorded.make_leaps(recorded.process));
-    state.leaps = std::move(leaps);
-  }
-  NativeRun run(state);
-  const auto end = run.Run();
+  CLEW_ASSIGN_OR_RETURN(run, MakeRun(recorded, state));
+  const auto end = run->Run();
   if (!end) {
     if (recorded.attachment) {
       (void)LetGo(state, recorded);  // the error of the recording is told
@@ -303,7 +319,7 @@ Result<std::optional<int>> RunProgram(Recorded& recorded) {
     return std::nullopt;
   }
   NativeEnding ending(state, program, *ended);
-  CLEW_ASSIGN_OR_RETURN(outcome, ending.Close(run.handovers()));
+  CLEW_ASSIGN_OR_RETURN(outcome, ending.Close(run->handovers()));
   CLEW_ASSIGN_OR_RETURN(file,
                         RawFile::Create(OutcomePath(recorded.config.folder)));
   file.Append(FormatOutcome(outcome));
@@ -343,7 +359,8 @@ Result<int> RunNatively(const NativeLaunch& launch) {
                        .process = std::move(process),
                        .inputs_are_tapped = launch.inputs_are_tapped,
                        .before_insn = launch.before_insn,
-                       .make_leaps = launch.make_leaps};
+                       .make_leaps = launch.make_leaps,
+                       .make_run = launch.make_run};
   return RunPrograms(recorded);
 }
 

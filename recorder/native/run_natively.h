@@ -11,6 +11,7 @@
 #include "common/result.h"
 #include "recorder/native/before_insn.h"
 #include "recorder/native/leaps.h"
+#include "recorder/native/program_run.h"
 #include "recorder/qemu/plugin_config.h"
 
 namespace clew::recorder {
@@ -30,6 +31,8 @@ struct NativeLaunch {
   bool inputs_are_tapped = false;
   BeforeInsn before_insn;  // may be null
   LeapsMaker make_leaps;   // null: each instruction is stepped
+  // All threads run at once, by this. Null: one after another, stepped.
+  RunMaker make_run;
 };
 
 // A process that runs already.

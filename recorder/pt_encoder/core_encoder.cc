@@ -43,7 +43,7 @@ void CoreEncoder::RefuseState() const {
 void CoreEncoder::Enable(TraceeAddr ip, EnableCause cause) {
   RequireEnabled(false);
   ReserveRoom();
-  const bool psb = !started_ || bytes_written() >= next_psb_bytes_;
+  const bool psb = !started_ || IsPsbDue();
   if (psb) {
     WritePsb(std::nullopt);
   } else if (cause != EnableCause::kKernelReturn) {
@@ -183,9 +183,13 @@ void CoreEncoder::WriteIp(IpPacket packet, uint64_t ip) {
   last_ip_ = ip;
 }
 
-void CoreEncoder::WritePsbIfDue(uint64_t next_ip) {
-  if (bytes_written() >= next_psb_bytes_) [[unlikely]] {
-    WritePsb(next_ip);
+void CoreEncoder::Sync(TraceeAddr next_ip) {
+  FlushTnt();
+  ReserveRoom();
+  if (enabled_ && IsPsbDue()) {
+    WritePsb(next_ip.as_int());
+  } else if (started_) {
+    WriteTscTma();
   }
 }
 

@@ -127,6 +127,11 @@ class CoreEncoder {
     }
   }
 
+  // Any state. Writes the time of AdvanceTime, in a PSB+ where one is due: what
+  // was encoded before retired by then. Execution goes on at `next_ip` if
+  // tracing is on.
+  void Sync(TraceeAddr next_ip);
+
   // Any state. Events were lost since the last call; execution goes on at
   // `next_ip`, or tracing is off where it is nullopt. OVF, TSC, TMA, and FUP
   // where it is on. Branches not yet written are dropped, as hardware does.
@@ -174,7 +179,12 @@ class CoreEncoder {
   void WriteTip(uint64_t target);
   void WriteIp(packets::IpPacket packet, uint64_t ip);
   void WriteMode();
-  void WritePsbIfDue(uint64_t next_ip);
+  void WritePsbIfDue(uint64_t next_ip) {
+    if (!config_.time_at_sync && IsPsbDue()) [[unlikely]] {
+      WritePsb(next_ip);
+    }
+  }
+  bool IsPsbDue() const { return bytes_written() >= next_psb_bytes_; }
   void WritePsb(std::optional<uint64_t> next_ip);
   void WriteTscTma();
   void WriteMtcs();

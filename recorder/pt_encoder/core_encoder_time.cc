@@ -48,7 +48,7 @@ void CoreEncoder::WriteMtcs() {
   FlushTntAt(next_mtc_);
   ReserveRoom();
   // Where MTCs come before a TNT packet is ever full, a PSB+ must not wait.
-  tnt_limit_ = bytes_written() >= next_psb_bytes_ ? 1 : tnt_max_;
+  tnt_limit_ = IsPsbDue() ? 1 : tnt_max_;
   const uint64_t count = CrystalTicksAt(now_) >> config_.mtc_period;
   if (count - mtc_count_ > kMtcBurstMax) {
     WriteTscTma();

@@ -28,6 +28,11 @@ Status ValidateTiming(const EncoderConfig& config) {
     return InvalidArgument(
         "PT encoder: mtc and cyc need tsc, without which they mean nothing");
   }
+  if (config.time_at_sync && (config.mtc || config.cyc)) {
+    return InvalidArgument(
+        "PT encoder: mtc and cyc tell the time at each branch, which is not "
+        "known");
+  }
   if (config.mtc_period > 15) {
     return InvalidArgument("PT encoder: mtc_period is {}, wanted 0 to 15",
                            config.mtc_period);

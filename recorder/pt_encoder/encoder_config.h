@@ -21,6 +21,10 @@ struct EncoderConfig {
   // A PSB+ at the latest once so many bytes came since the last one. A power of
   // two; hardware has 2 KiB to 64 MiB, tests may take less.
   uint32_t psb_period_bytes = 4096;
+  // The time is told at CoreEncoder::Enable and Sync alone, and a PSB+ comes
+  // there alone: for a producer that does not know it at each branch. There are
+  // no MTC and CYC packets then.
+  bool time_at_sync = false;
 
   bool tsc = true;  // TSC packets; off: no timing at all (mtc, cyc must be off)
   bool mtc = true;  // MTC (and TMA) packets

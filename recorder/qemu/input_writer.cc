@@ -10,10 +10,16 @@ constexpr uint32_t kInputThread = 1;
 constexpr uint32_t kInputSyscall = 2;
 constexpr uint32_t kInputSignal = 3;
 constexpr uint32_t kInputInsn = 4;
+constexpr uint32_t kInputUnknown = 5;
 
 // Of Write.
 constexpr uint32_t kWriteAddr = 1;
 constexpr uint32_t kWriteData = 2;
+
+MemoryRange RangeOf(const MemoryRange& range) { return range; }
+MemoryRange RangeOf(const MemoryWrite& write) {
+  return {write.addr.as_int(), write.bytes.size()};
+}
 
 uint64_t WriteMessageBytes(const MemoryRange& range) {
   Wire addr;
@@ -28,6 +34,27 @@ InputWriter::InputWriter(Tid thread, RawFile file, const GuestMemory& memory)
 
 void InputWriter::Add(const SyscallInput& call,
                       const std::vector<MemoryRange>& writes) {
+  AddCall(call, writes);
+}
+void InputWriter::Add(const SyscallInput& call) { AddCall(call, call.writes); }
+void InputWriter::Add(const SignalInput& signal,
+                      const std::vector<MemoryRange>& writes) {
+  AddSignal(signal, writes);
+}
+void InputWriter::Add(const SignalInput& signal) {
+  AddSignal(signal, signal.writes);
+}
+
+void InputWriter::Append(const MemoryRange& range) {
+  unreadable_bytes_ += memory_.CopyTo(file_, range.addr, range.size_bytes);
+}
+void InputWriter::Append(const MemoryWrite& write) {
+  file_.Append(write.bytes);
+}
+
+template <class Write>
+void InputWriter::AddCall(const SyscallInput& call,
+                          const std::vector<Write>& writes) {
   Wire before;
   before.Number(1, call.number);
   Wire packed;
@@ -47,8 +74,9 @@ void InputWriter::Add(const SyscallInput& call,
   Emit(kInputSyscall, before, writes, 5, after);
 }
 
-void InputWriter::Add(const SignalInput& signal,
-                      const std::vector<MemoryRange>& writes) {
+template <class Write>
+void InputWriter::AddSignal(const SignalInput& signal,
+                            const std::vector<Write>& writes) {
   Wire before;
   before.Number(1, static_cast<uint64_t>(signal.number));
   before.Number(2, signal.interrupted_ip.as_int());
@@ -71,16 +99,25 @@ void InputWriter::Add(const InsnInput& insn) {
   message.Number(4, insn.rcx);
   message.Number(5, insn.rdx);
   message.Number(6, insn.rflags);
-  Emit(kInputInsn, message, {}, 0, Wire());
+  Emit(kInputInsn, message, std::vector<MemoryRange>(), 0, Wire());
+}
+
+void InputWriter::Add(const UnknownInput& unknown) {
+  Wire message;
+  message.Number(1, unknown.count);
+  message.Text(2, unknown.cause);
+  Emit(kInputUnknown, message, std::vector<MemoryRange>(), 0, Wire());
 }
 
 // Input{thread, kind{before, writes..., after}}, with its length before it.
+template <class Write>
 void InputWriter::Emit(uint32_t kind_field, const Wire& before,
-                       const std::vector<MemoryRange>& writes,
-                       uint32_t writes_field, const Wire& after) {
+                       const std::vector<Write>& writes, uint32_t writes_field,
+                       const Wire& after) {
   uint64_t kind_bytes = before.bytes().size() + after.bytes().size();
-  for (const MemoryRange& range : writes) {
-    kind_bytes += Wire::FieldBytes(writes_field, WriteMessageBytes(range));
+  for (const Write& write : writes) {
+    kind_bytes +=
+        Wire::FieldBytes(writes_field, WriteMessageBytes(RangeOf(write)));
   }
   Wire thread;
   thread.Number(kInputThread, static_cast<uint64_t>(thread_.as_int()));
@@ -93,13 +130,14 @@ void InputWriter::Emit(uint32_t kind_field, const Wire& before,
   head.Head(kind_field, kind_bytes);
   file_.Append(head.bytes());
   file_.Append(before.bytes());
-  for (const MemoryRange& range : writes) {
+  for (const Write& write : writes) {
+    const MemoryRange range = RangeOf(write);
     head.Clear();
     head.Head(writes_field, WriteMessageBytes(range));
     head.Number(kWriteAddr, range.addr);
     head.Head(kWriteData, range.size_bytes);
     file_.Append(head.bytes());
-    unreadable_bytes_ += memory_.CopyTo(file_, range.addr, range.size_bytes);
+    Append(write);
   }
   file_.Append(after.bytes());
 }

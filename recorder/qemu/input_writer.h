@@ -25,14 +25,27 @@ class InputWriter {
   void Add(const SyscallInput& call, const std::vector<MemoryRange>& writes);
   void Add(const SignalInput& signal, const std::vector<MemoryRange>& writes);
   void Add(const InsnInput& insn);
+  // With their own writes.
+  void Add(const SyscallInput& call);
+  void Add(const SignalInput& signal);
+  // Of UnknownInput, the count and the cause.
+  void Add(const UnknownInput& unknown);
 
   RawFile& file() { return file_; }
   // Bytes that should have been recorded and could not be read.
   uint64_t unreadable_bytes() const { return unreadable_bytes_; }
 
  private:
+  void Append(const MemoryRange& range);
+  void Append(const MemoryWrite& write);
+  // `Write` is one of these.
+  template <class Write>
+  void AddCall(const SyscallInput& call, const std::vector<Write>& writes);
+  template <class Write>
+  void AddSignal(const SignalInput& signal, const std::vector<Write>& writes);
+  template <class Write>
   void Emit(uint32_t kind_field, const Wire& before,
-            const std::vector<MemoryRange>& writes, uint32_t writes_field,
+            const std::vector<Write>& writes, uint32_t writes_field,
             const Wire& after);
 
   Tid thread_;

@@ -195,13 +195,14 @@ std::string FormatOutcome(const Outcome& o) {
          FormatPhrases("deviation", o.deviations) +
          fmt::format(
              "kind={}\nsignal={}\nstatus={}\nthread={}\nip={}\naddr={}\n"
-             "refusal={}\ndropped={}\nhas_core={:d}\ninsns={}\nhandovers={}"
+             "refusal={}\ndropped={}\nhas_core={:d}\ninsns={}\ncores={}"
+             "\nhandovers={}"
              "\nswitches={}\n"
              "inputs_unknown={}\nregisters_exact={:d}\nend=1\n",
              static_cast<int>(o.failure.kind), o.failure.signal,
              o.failure.exit_status, o.failure.thread, o.failure.ip,
              o.failure.addr, OneLine(o.refusal), OneLine(o.dropped), o.has_core,
-             o.insns, o.handovers, o.switches, o.inputs_unknown,
+             o.insns, o.cores, o.handovers, o.switches, o.inputs_unknown,
              o.registers_exact);
 }
 
@@ -229,6 +230,7 @@ Result<Outcome> ParseOutcome(std::string_view text) {
   o.dropped = dropped;
   CLEW_RETURN_IF_ERROR(fields.Number("has_core", o.has_core));
   CLEW_RETURN_IF_ERROR(fields.Number("insns", o.insns));
+  CLEW_RETURN_IF_ERROR(fields.Number("cores", o.cores));
   CLEW_RETURN_IF_ERROR(fields.Number("handovers", o.handovers));
   CLEW_RETURN_IF_ERROR(fields.Number("switches", o.switches));
   CLEW_RETURN_IF_ERROR(fields.Number("inputs_unknown", o.inputs_unknown));

@@ -65,6 +65,7 @@ struct Outcome {
   std::string dropped;
   bool has_core = false;
   uint64_t insns = 0;  // retired by all threads
+  uint32_t cores = 0;  // virtual ones that there were in the end; 0: as wanted
   uint64_t handovers = 0;
   uint64_t switches = 0;
   uint64_t inputs_unknown = 0;

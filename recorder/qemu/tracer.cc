@@ -22,20 +22,26 @@ Result<std::unique_ptr<Tracer>> Tracer::Create(const PluginConfig& config,
                                                SizeLimit& limit) {
   CLEW_ASSIGN_OR_RETURN(events,
                         RawFile::Create(RawEventsPath(config.folder), &limit));
-  std::unique_ptr<Tracer> tracer(new Tracer(std::move(events)));
+  std::unique_ptr<Tracer> tracer(new Tracer(config, limit, std::move(events)));
   for (uint32_t i = 0; i < config.scheduler.cores; ++i) {
-    CLEW_ASSIGN_OR_RETURN(file,
-                          RawFile::Create(RawPtPath(config.folder, i), &limit));
-    Core core;
-    core.sink = std::make_unique<RawFileSink>(std::move(file));
-    core.encoder = std::make_unique<CoreEncoder>(config.encoder, *core.sink);
-    tracer->cores_.push_back(std::move(core));
+    CLEW_RETURN_IF_ERROR(tracer->AddCore());
   }
   if (!config.turns_path.empty()) {
     CLEW_ASSIGN_OR_RETURN(turns, RawFile::Create(config.turns_path));
     tracer->turns_ = std::move(turns);
   }
   return tracer;
+}
+
+Result<uint32_t> Tracer::AddCore() {
+  const uint32_t number = core_count();
+  CLEW_ASSIGN_OR_RETURN(
+      file, RawFile::Create(RawPtPath(config_.folder, number), &limit_));
+  Core core;
+  core.sink = std::make_unique<RawFileSink>(std::move(file));
+  core.encoder = std::make_unique<CoreEncoder>(config_.encoder, *core.sink);
+  cores_.push_back(std::move(core));
+  return number;
 }
 
 void Tracer::SwitchIn(uint32_t core, Tid thread, uint64_t now) {

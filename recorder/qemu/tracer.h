@@ -36,9 +36,13 @@ inline constexpr uint64_t kFirstTick = 4096;
 // Not thread-safe: called with the turn or the lock.
 class Tracer {
  public:
+  // Both are borrowed.
   [[nodiscard]] static Result<std::unique_ptr<Tracer>> Create(
       const PluginConfig& config, SizeLimit& limit);
 
+  // One more than there were: returns its number.
+  [[nodiscard]] Result<uint32_t> AddCore();
+  uint32_t core_count() const { return static_cast<uint32_t>(cores_.size()); }
   CoreEncoder& encoder(uint32_t core) { return *cores_[core].encoder; }
 
   void SwitchIn(uint32_t core, Tid thread, uint64_t now);
@@ -69,8 +73,12 @@ class Tracer {
     std::unique_ptr<RawFileSink> sink;
     std::unique_ptr<CoreEncoder> encoder;
   };
-  explicit Tracer(RawFile events) : events_(std::move(events)) {}
+  // Both are borrowed.
+  Tracer(const PluginConfig& config, SizeLimit& limit, RawFile events)
+      : config_(config), limit_(limit), events_(std::move(events)) {}
 
+  const PluginConfig& config_;
+  SizeLimit& limit_;
   RawFile events_;
   std::optional<RawFile> turns_;
   std::vector<Core> cores_;

@@ -81,7 +81,7 @@ class Sideband {
     if (process_ == 0) {
       process_ = event.thread.as_int();  // the main thread's id
     }
-    end_ = event.time;
+    end_ = std::max(end_, event.time);
     const RecordOrigin origin{.process = process_,
                               .thread = event.thread,
                               .time = event.time,

@@ -35,7 +35,8 @@ bundle::Manifest DescribeRecording(
     const RecordOptions& options, const PluginConfig& config,
     const Outcome& outcome, const std::vector<bundle::BundleImage>& images) {
   bundle::Manifest manifest;
-  manifest.source = BundleSourceOf(options.source);
+  manifest.source = options.is_free ? bundle::BundleSource::kTracerFree
+                                    : BundleSourceOf(options.source);
   manifest.core_count = config.scheduler.cores;
   manifest.timing = TimingOf(config.encoder);
   manifest.command = options.command;
@@ -47,8 +48,8 @@ bundle::Manifest DescribeRecording(
     manifest.working_directory =
         manifest.settings->surroundings.working_directory;
   }
-  if (options.make_tap) {
-    manifest.settings.reset();  // they do not say that inputs are tapped
+  if (options.make_tap || options.is_free) {
+    manifest.settings.reset();  // they do not say how the run comes about
   }
   manifest.recorded_at_s = std::time(nullptr);
   manifest.failure = outcome.failure;

@@ -21,6 +21,7 @@
 #include "recorder/software/launch.h"
 #include "recorder/software/raw_events.h"
 #include "recorder/software/repeat.h"
+#include "recorder/tracer/free_run.h"
 #include "recorder/tracer/leaps.h"
 
 namespace clew::recorder {
@@ -58,12 +59,13 @@ Result<PluginConfig> MakeSession(const RecordOptions& options,
                                  const std::string& folder) {
   PluginConfig config;
   config.folder = folder;
-  config.scheduler.cores = options.cores;
+  config.scheduler.cores = options.is_free ? 1 : options.cores;
   config.scheduler.quantum_insns = options.quantum_insns;
   config.scheduler.seed = options.seed;
   config.encoder.psb_period_bytes = options.psb_period_bytes;
+  config.encoder.time_at_sync = options.is_free;
   config.encoder.tsc = options.timing;
-  config.encoder.mtc = options.timing;
+  config.encoder.mtc = options.timing && !options.is_free;
   config.encoder.cyc = options.cyc && options.timing;
   config.encoder.mtc_period = options.mtc_period.value_or(
       options.source == SoftwareSource::kQemu ? kMtcPeriodUnderQemu
@@ -258,7 +260,10 @@ Result<int> RunCommand(const RecordOptions& options, const PluginConfig& config,
                         .before_insn = options.before_insn,
                         .make_leaps = options.source == SoftwareSource::kTracer
                                           ? LeapsMaker(tracer::MakeLeaps)
-                                          : nullptr});
+                                          : nullptr,
+                        .make_run = options.is_free
+                                        ? RunMaker(tracer::MakeFreeRun)
+                                        : nullptr});
   }
   return RunUnderQemu({.command = options.command,
                        .surroundings = surroundings,
@@ -325,6 +330,9 @@ Result<RecordOutcome> Record(const RecordOptions& given) {
       bundle.files().CreateDirectory(RawFolder(bundle.folder())));
   CLEW_ASSIGN_OR_RETURN(ran, Run(options, config));
   const Outcome& outcome = ran.outcome;
+  if (outcome.cores != 0) {
+    config.scheduler.cores = outcome.cores;
+  }
 
   RecordOutcome result{.failure = outcome.failure,
                        .dropped = outcome.dropped,
@@ -367,8 +375,10 @@ Result<RecordOutcome> RecordUntilFail(RecordOptions options, uint32_t tries_max,
   }
   const bool all_zero = counts.size() == 1 && counts.contains(0);
   return LimitReached(
-      "none of {} runs failed: {}; seeds {} to {} were tried{}", tries_max,
-      Describe(counts), options.seed - tries_max, options.seed - 1,
+      "none of {} runs failed: {}{}{}", tries_max, Describe(counts),
+      options.is_free ? ""
+                      : fmt::format("; seeds {} to {} were tried",
+                                    options.seed - tries_max, options.seed - 1),
       all_zero ? "" : "; --fail-on says which status counts as a failure");
 }
 

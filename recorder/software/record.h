@@ -45,7 +45,10 @@ struct RecordOptions {
   std::function<bool()> is_over;
   // Absent: those of this process, and [0] decides which file is run.
   std::optional<bundle::Surroundings> surroundings;
-  std::string output;            // the bundle to make
+  std::string output;  // the bundle to make
+  // With kTracer: all threads run at once, on the host's cores. Each is a core
+  // of the trace; `seed` and `quantum_insns` say nothing.
+  bool is_free = false;
   uint32_t cores = 4;            // virtual ones, 1..64
   uint64_t seed = 1;             // of everything that is left to chance
   uint32_t quantum_insns = 300;  // mean; 1..1000000

@@ -16,6 +16,7 @@
 #include "recorder/tracer/image.h"
 #include "recorder/tracer/inject.h"
 #include "recorder/tracer/path_reader.h"
+#include "recorder/tracer/places.h"
 #include "recorder/tracer/raised_signals.h"
 #include "recorder/tracer/shared_memory.h"
 
@@ -31,7 +32,6 @@ using recorder::kTrapFlag;
 using recorder::Leaps;
 using recorder::SyscallCall;
 
-constexpr uint64_t kClearFlags = 2;  // the bit that is always set
 // A leap of more is not counted, but for its end: it is as long as its log, of
 // which a record has fewer instructions than this in nearly all code.
 constexpr uint64_t kCountedInsns = 4096;
@@ -84,7 +84,9 @@ class TracedLeaps final : public Leaps {
       threads_.erase(ended);
     }
   }
-  std::vector<MemoryRange> Memory() const override;
+  std::vector<MemoryRange> Memory() const override {
+    return MemoryOf(shared_.header().places);
+  }
 
  private:
   // What a thread has in the program's memory.
@@ -367,21 +369,6 @@ Result<Leaps::Leap> TracedLeaps::Run(Tid tid, uint64_t insns,
     leap.signal = signal;
   }
   return leap;
-}
-
-std::vector<MemoryRange> TracedLeaps::Memory() const {
-  const Places& places = shared_.header().places;
-  std::vector<MemoryRange> ranges = {
-      {places.shared, kSharedBytes},
-      {places.image, places.image_bytes},
-      {places.runtime, kRuntimeBytes},
-      {places.threads, kThreadsMax * kThreadBytes}};
-  for (const uint64_t cache : places.caches) {
-    if (cache != 0) {
-      ranges.push_back({cache, kCacheBytes});
-    }
-  }
-  return ranges;
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "recorder/tracer/path_reader.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 
 #include "common/linux/syscall_result.h"
@@ -65,6 +66,9 @@ void FragmentIndex::Extend() {
 }
 
 Status PathReader::Read(const Batch& batch, const Sink& sink) {
+  if (batch.end == BatchEnd::kTold) {  // others read it
+    return {};
+  }
   const size_t count = std::min(batch.record_count, kBatchRecords);
   CLEW_RETURN_IF_ERROR(
       Read(std::span(batch.records).first(count), batch.version, sink));
@@ -176,7 +180,7 @@ Status PathReader::ReadEnd(BatchEnd end, uint64_t addr, const Sink& sink) {
     case BatchEnd::kChanged:
       CLEW_RETURN_IF_ERROR(ReadBefore(addr, sink));
       break;
-    case BatchEnd::kReturned:
+    case BatchEnd::kCalled:
       CLEW_RETURN_IF_ERROR(ReadToCall(addr, sink));
       break;
     default:
@@ -206,6 +210,10 @@ Status PathReader::ReadBefore(uint64_t addr, const Sink& sink) {
 }
 
 Status PathReader::ReadToCall(uint64_t addr, const Sink& sink) {
+  if (!has_begun_) {  // it is made once more
+    constexpr std::array<uint8_t, kSyscallBytes> kSyscall = {0x0f, 0x05};
+    return sink({addr, kSyscall, 0});
+  }
   CLEW_ASSIGN_OR_RETURN(fragment, Current(0));
   for (;;) {
     const Fragment current = shared_.fragments()[fragment];

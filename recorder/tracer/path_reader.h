@@ -65,6 +65,8 @@ class PathReader {
   // The same of records of that version.
   [[nodiscard]] Status Read(std::span<const LogRecord> records,
                             uint32_t version, const Sink& sink);
+  // Where the thread was at the end of what was read, if the log goes on there.
+  uint64_t addr() const { return addr_; }
   // Tells it of the code up to a system call at `addr` that did not return.
   [[nodiscard]] Status ReadToCall(uint64_t addr, const Sink& sink);
 

@@ -149,4 +149,18 @@ Result<Places> ChoosePlaces(std::string_view maps, uint64_t ip,
   return places;
 }
 
+std::vector<MemoryRange> MemoryOf(const Places& places) {
+  std::vector<MemoryRange> ranges = {
+      {places.shared, kSharedBytes},
+      {places.image, places.image_bytes},
+      {places.runtime, kRuntimeBytes},
+      {places.threads, kThreadsMax * kThreadBytes}};
+  for (const uint64_t cache : places.caches) {
+    if (cache != 0) {
+      ranges.push_back({cache, kCacheBytes});
+    }
+  }
+  return ranges;
+}
+
 }  // namespace clew::tracer

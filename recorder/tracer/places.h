@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
+#include "common/linux/syscall_reads.h"
 #include "common/result.h"
 #include "recorder/tracer/shared_layout.h"
 
@@ -21,6 +23,9 @@ namespace clew::tracer {
 // kLimit: there is no gap for it.
 [[nodiscard]] Result<Places> ChoosePlaces(std::string_view maps, uint64_t ip,
                                           uint64_t program);
+
+// What the runtime has there.
+[[nodiscard]] std::vector<MemoryRange> MemoryOf(const Places& places);
 
 }  // namespace clew::tracer
 

@@ -6,11 +6,14 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "common/linux/raw_rule.h"
+
 // The memory that the runtime in a traced process (runtime/) shares with the
 // recorder: one file, of which each maps all. Most of it is never touched, and
 // takes no memory then.
 //
-//   SharedHeader | Space[] | Fragment[] | Edge[] | code bytes | ThreadSlot[]
+//   SharedHeader | Space[] | Fragment[] | Edge[] | code bytes | InputRules |
+//   ThreadSlot[]
 //
 // The runtime writes, the recorder reads; what the recorder writes is told at
 // its field. The traced program can write here, too, if it means to: the
@@ -91,9 +94,10 @@ inline constexpr uint32_t kRegistersAt = 2;
 enum class BatchEnd : uint32_t {
   kNothing,      // the log goes on in the next one
   kInterrupted,  // before `addr`: a handler begins
-  kReturned,     // the SYSCALL at `addr`: a handler returns
+  kCalled,       // behind the SYSCALL at `addr`: the log begins anew
   kChanged,      // before `addr`: code has changed, and the log begins anew
   kRan,          // `code_bytes` from `addr` on ran, which are in `records`
+  kTold,         // what came in: `code_bytes` are in `records` (ToldHead)
 };
 
 // A part of a log. With SharedHeader::log_registers it has one record, or an
@@ -104,11 +108,88 @@ struct Batch {
   BatchEnd end = BatchEnd::kNothing;
   uint64_t addr = 0;
   uint32_t version = 0;
-  uint32_t code_bytes = 0;  // of kRan
+  uint32_t code_bytes = 0;  // of kRan and kTold
   alignas(8) std::array<LogRecord, kBatchRecords> records = {};
 };
 
 inline constexpr uint32_t kBatches = 502;  // so that a slot has 1 MiB
+
+// ---- What came in ----------------------------------------------------------
+//
+// With SharedHeader::tells_inputs a thread of the recorded process tells, among
+// its batches, what came into it: a stream of items, each a head and what it
+// says behind it. The bytes of batches of kTold, one after another, are the
+// stream; an item may be in several. Writes and a path come before the call or
+// the signal that they belong to.
+
+enum class ToldKind : uint32_t {
+  kWrite = 1,  // an address of 8 bytes, and the bytes that the kernel wrote
+  kPath,       // of the file that a call mapped, without a 0 behind it
+  kCall,       // ToldCall
+  kSignal,     // ToldSignal: a handler begins
+  kInsn,       // ToldInsn
+};
+
+struct ToldHead {
+  ToldKind kind = ToldKind::kWrite;
+  uint32_t bytes = 0;  // behind it, kToldBytesMax at most
+};
+inline constexpr uint32_t kToldBytesMax = 1 << 16;
+
+// Why what a call did is not told whole.
+enum class Untold : uint32_t {
+  kNothing,     // it is
+  kNotInTable,  // nobody knows what it does
+  kFault,       // memory could not be read
+  kTooLong,     // more than kWritesOfCallMax
+  // It is, but others may write the file that it mapped.
+  kSharedFile,
+};
+inline constexpr uint64_t kWritesOfCallMax = 64 << 20;
+
+struct ToldCall {
+  uint64_t number = 0;
+  std::array<uint64_t, 6> args = {};
+  uint64_t result = 0;  // kRestartSys: it was not made, and will be
+  uint64_t entered_tsc = 0;
+  uint64_t left_tsc = 0;
+  uint64_t output_digest = 0;
+  uint64_t output_bytes = 0;
+  uint32_t has_returned = 0;
+  uint32_t has_output = 0;
+  Untold untold = Untold::kNothing;
+  uint32_t zero = 0;
+};
+
+// The frame is in the writes.
+struct ToldSignal {
+  uint64_t number = 0;
+  uint64_t interrupted_ip = 0;
+  uint64_t handler_ip = 0;
+  uint64_t rsp = 0;
+  uint64_t rdi = 0;
+  uint64_t rsi = 0;
+  uint64_t rdx = 0;
+  uint64_t rax = 0;
+};
+
+// What RDTSC, CPUID and their kin left in the registers.
+struct ToldInsn {
+  uint64_t ip = 0;
+  uint64_t rax = 0;
+  uint64_t rbx = 0;
+  uint64_t rcx = 0;
+  uint64_t rdx = 0;
+  uint64_t rflags = 0;
+};
+
+// What calls do, as the recorder knows it (common/linux/raw_rule.h).
+struct InputRules {
+  std::array<RawRule, CLEW_RAW_RULES> calls = {};  // by number
+  uint32_t request_count = 0;
+  // By number and request.
+  std::array<RawRequestRule, CLEW_RAW_REQUESTS> requests = {};
+};
 
 // What the kernel has of a thread's signals natively, and not here
 // (runtime/signals.h).
@@ -148,6 +229,27 @@ struct LeapState {
   uint64_t is_in_short_block = 0;
 };
 
+// Why a thread stopped by a breakpoint.
+enum class Parked : uint64_t {
+  kNot,
+  kAsked,      // SharedHeader::is_stopping
+  kExec,       // it is about to make execve(2)
+  kExit,       // exit(2)
+  kExitGroup,  // exit_group(2)
+};
+
+// Of a thread that tells what comes in.
+struct TellState {
+  uint64_t is_recorded = 0;
+  // The thread is at signals.boundary, with the registers of the state; where
+  // it is about to make a call, at that.
+  Parked parked = Parked::kNot;
+  // In a system call that the kernel has: its registers are in the state, and
+  // its arguments in them.
+  uint64_t is_in_call = 0;
+  uint64_t clear_tid = 0;  // set_tid_address(2)
+};
+
 // What the GS base of a traced thread points to. Offsets are in entries.S.
 struct ThreadState {
   std::array<uint64_t, 16> gpr = {};  // the program's, in the runtime
@@ -167,6 +269,7 @@ struct ThreadState {
   uint64_t is_elsewhere = 0;
   uint64_t log_records = 0;  // that make its log full: kBatchRecords at most
   LeapState leap;
+  TellState tell;
 };
 
 // As entries.S has them.
@@ -198,6 +301,7 @@ struct alignas(8) ThreadSlot {
   std::atomic<uint32_t> batches_read;  // the recorder writes it, and wakes
   int32_t process = 0;
   int32_t tid = 0;  // 0: the thread has not begun
+  uint64_t begun_tsc = 0;
   uint32_t space = 0;
   std::atomic<SlotUse> use;
   std::array<Batch, kBatches> batches = {};
@@ -230,6 +334,9 @@ inline constexpr uint64_t kNoSavedRegister = 16;
 inline constexpr uint64_t kChangedAt = 64;
 // Behind the breakpoint that ends a leap: the next one begins here, too.
 inline constexpr uint64_t kLeapEndsAt = 81;
+
+// RFLAGS there: the bit that is always set.
+inline constexpr uint64_t kClearFlags = 2;
 
 // ---- All -------------------------------------------------------------------
 
@@ -280,6 +387,11 @@ struct SharedHeader {
   // than registers and memory, ...), a thread hands its batch on, and stops by
   // a breakpoint (kLeapEndsAt).
   uint32_t in_leaps = 0;
+  // Threads of `process` tell what comes in, and stop before what ends it.
+  uint32_t tells_inputs = 0;
+  int32_t process = 0;
+  // They are to stop at their next boundary.
+  std::atomic<uint32_t> is_stopping;
   Places places;
   std::atomic<uint32_t> fault;
   uint64_t fault_detail = 0;
@@ -290,7 +402,9 @@ inline constexpr uint64_t kFragmentsAt = kSpacesAt + kSpacesMax * sizeof(Space);
 inline constexpr uint64_t kEdgesAt =
     kFragmentsAt + kFragmentsMax * sizeof(Fragment);
 inline constexpr uint64_t kCodeAt = kEdgesAt + kEdgesMax * sizeof(Edge);
-inline constexpr uint64_t kThreadsAt = kCodeAt + kCodeBytesMax;
+inline constexpr uint64_t kRulesAt = kCodeAt + kCodeBytesMax;
+inline constexpr uint64_t kThreadsAt = kRulesAt + (1 << 20);
+static_assert(sizeof(InputRules) <= 1 << 20);
 inline constexpr uint64_t kSharedBytes = kThreadsAt + kThreadsMax * kSlotBytes;
 // Behind it, the code of the runtime, for the recorder's process to map.
 inline constexpr uint64_t kImageAt = kSharedBytes;

@@ -48,6 +48,7 @@ class SharedMemory {
     }
     return {At<uint8_t>(kCodeAt + at), bytes};
   }
+  InputRules& rules() { return *At<InputRules>(kRulesAt); }
   // REQUIRES: number < kThreadsMax.
   ThreadSlot& slot(uint32_t number) {
     return *At<ThreadSlot>(kThreadsAt + number * kSlotBytes);

@@ -70,14 +70,23 @@ Result<Ips> DecodedIps(const std::string& bundle_path) {
 
 using recorder::SoftwareSource;
 
-class SourcesTest
-    : public testing::TestWithParam<std::tuple<SoftwareSource, const char*>> {};
+struct Source {
+  SoftwareSource source;
+  bool is_free = false;
+  const char* name;
+};
+void PrintTo(const Source& source, std::ostream* out) { *out << source.name; }
+
+using SourcesCase = std::tuple<Source, const char*>;
+
+class SourcesTest : public testing::TestWithParam<SourcesCase> {};
 
 TEST_P(SourcesTest, TellTheSameInstructions) {
   const Scratch scratch;
   const auto& [source, program] = GetParam();
   recorder::RecordOptions options;
-  options.source = source;
+  options.source = source.source;
+  options.is_free = source.is_free;
   options.command = {Tracee(program)};
   options.output = scratch.Path("b.clew");
   options.plugin_path = Built("bin/clew-qemu-plugin.so");
@@ -95,17 +104,17 @@ TEST_P(SourcesTest, TellTheSameInstructions) {
   }
 }
 
-using SourcesCase = std::tuple<SoftwareSource, const char*>;
 std::string NameOfCase(const testing::TestParamInfo<SourcesCase>& test) {
   const auto& [source, program] = test.param;
-  return fmt::format("{}_{}", program,
-                     source == SoftwareSource::kQemu ? "qemu" : "tracer");
+  return fmt::format("{}_{}", program, source.name);
 }
 
 INSTANTIATE_TEST_SUITE_P(
     Programs, SourcesTest,
     testing::Combine(
-        testing::Values(SoftwareSource::kQemu, SoftwareSource::kTracer),
+        testing::Values(Source{SoftwareSource::kQemu, false, "qemu"},
+                        Source{SoftwareSource::kTracer, false, "tracer"},
+                        Source{SoftwareSource::kTracer, true, "free"}),
         testing::Values("static_loop", "static_calls", "static_strings")),
     NameOfCase);
 

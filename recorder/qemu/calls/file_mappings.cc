@@ -110,17 +110,28 @@ std::vector<MemoryRange> PagesWithContent(const GuestMemory& memory,
   return pages;
 }
 
+bool MapsCodeOfFile(const SyscallCall& call, int64_t result) {
+  return call.number == __NR_mmap && result >= 0 &&
+         (call.args[3] & MAP_ANONYMOUS) == 0 && (call.args[2] & PROT_EXEC) != 0;
+}
+
 }  // namespace
 
 std::optional<std::string> CodeFileOf(const SyscallCall& call, int64_t result,
                                       const GuestMemory& memory) {
-  const auto& args = call.args;
-  if (call.number != __NR_mmap || result < 0 ||
-      (args[3] & MAP_ANONYMOUS) != 0 || (args[2] & PROT_EXEC) == 0) {
+  return MapsCodeOfFile(call, result)
+             ? CodeFileOf(
+                   call, result,
+                   ProgramDescriptor(memory, static_cast<int>(call.args[4]))
+                       .Path())
+             : std::nullopt;
+}
+
+std::optional<std::string> CodeFileOf(const SyscallCall& call, int64_t result,
+                                      const std::string& path) {
+  if (!MapsCodeOfFile(call, result)) {
     return std::nullopt;
   }
-  const std::string path =
-      ProgramDescriptor(memory, static_cast<int>(args[4])).Path();
   struct stat info = {};
   const bool is_file = path.starts_with('/') &&
                        stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode);
@@ -343,14 +354,18 @@ std::vector<MemoryRange> FileMappings::ChangedBy(
   return ranges;
 }
 
+std::string PhraseOfSharedFile(const std::string& path) {
+  return fmt::format(
+      "{:?} is mapped shared, and another mapping of it or another process may "
+      "write it",
+      path);
+}
+
 std::vector<std::string> FileMappings::Unlogged() const {
   std::vector<std::string> phrases;
   phrases.reserve(written_by_others_.size() + 1);
   for (const std::string& path : written_by_others_) {
-    phrases.push_back(fmt::format(
-        "{:?} is mapped shared, and another mapping of it or another process "
-        "may write it",
-        path));
+    phrases.push_back(PhraseOfSharedFile(path));
   }
   for (const int segment : segments_) {
     phrases.push_back(fmt::format(

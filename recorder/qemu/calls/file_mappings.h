@@ -20,9 +20,16 @@ namespace clew::recorder {
 // the program.
 std::optional<std::string> CodeFileOf(const SyscallCall& call, int64_t result,
                                       const GuestMemory& memory);
+// Likewise, where `path` is that of the descriptor.
+std::optional<std::string> CodeFileOf(const SyscallCall& call, int64_t result,
+                                      const std::string& path);
 // What it mapped of the file, whose `path` it borrows.
 ExecMapping CodeMappedBy(const SyscallCall& call, int64_t result,
                          const std::string& path);
+
+// That what the program reads in a mapping of the file may be in no log, for
+// people.
+std::string PhraseOfSharedFile(const std::string& path);
 
 // Bytes of a file that a call changed.
 struct FileRange {

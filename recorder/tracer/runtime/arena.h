@@ -74,6 +74,7 @@ struct Arena {
   uint64_t call = 0;
   uint64_t step = 0;
   uint64_t cut = 0;
+  uint64_t input = 0;
   // Where the copies of short blocks go (short_block.h), kShortBytes.
   uint64_t shorts = 0;
   static constexpr uint64_t kShortBytes = 16 << 10;

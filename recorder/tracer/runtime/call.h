@@ -40,10 +40,16 @@ inline uint64_t MapZeros(uint64_t addr, uint64_t bytes, int protection) {
               ~0ull);
 }
 
+// The time: what the thread wrote before is there for all others by then, and
+// what it reads behind it, it reads later.
+// Source: Intel SDM vol. 2, "RDTSC"; "MFENCE", "LFENCE".
 inline uint64_t Tsc() {
   uint32_t low = 0;
   uint32_t high = 0;
-  asm volatile("rdtsc" : "=a"(low), "=d"(high));
+  asm volatile("mfence\n\tlfence\n\trdtsc\n\tlfence"
+               : "=a"(low), "=d"(high)
+               :
+               : "memory");
   return uint64_t{high} << 32 | low;
 }
 

@@ -219,14 +219,17 @@ bool IsUnsupported(const Insn& insn) {
           !IsTrap(insn));
 }
 
+bool IsInput(const Insn& insn) {
+  return x86::ClassifyInput(insn.layout) != x86::InputInsn::kNone;
+}
+
 bool IsStepped(const Insn& insn) {
   // POPF may have the CPU trap behind each instruction.
   const bool sets_trap_flag =
       insn.layout.opcode.IsLegacy(OpcodeMap::kOneByte) &&
       insn.layout.opcode.code == 0x9d;
   return IsUnsupported(insn) || IsTrap(insn) || sets_trap_flag ||
-         x86::ClassifyInput(insn.layout) != x86::InputInsn::kNone ||
-         x86::ChoosesComponents(insn.layout);
+         IsInput(insn) || x86::ChoosesComponents(insn.layout);
 }
 
 }  // namespace clew::tracer

@@ -60,6 +60,8 @@ bool IsSyscall(const Insn& insn);
 bool IsTrap(const Insn& insn);
 // Neither copied nor replaced.
 bool IsUnsupported(const Insn& insn);
+// Its results come from elsewhere: they are told, where inputs are.
+bool IsInput(const Insn& insn);
 // What the recorder steps over, in leaps: those, and what does not depend on
 // registers and memory alone, or tells the recorder something.
 bool IsStepped(const Insn& insn);

@@ -119,6 +119,15 @@ tracer_call:
         call tracer_on_call
         jmp tracer_resume
 
+// RCX: where to go on, behind an instruction that reads more than registers and
+// memory; the program's is in the state.
+        .globl tracer_input
+tracer_input:
+        movq %rcx, %gs:RESUME
+        SAVE_ALL
+        call tracer_on_input
+        jmp tracer_resume
+
 // RCX: where the address of an instruction is that the recorder steps over; the
 // program's is in the state.
         .globl tracer_step

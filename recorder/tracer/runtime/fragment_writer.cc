@@ -94,6 +94,9 @@ class FragmentWriter {
       case BranchClass::kNone:
       case BranchClass::kRepString:
         NoteSaved(CopyInsn(arena_.hot, insn));
+        if (runtime_.shared->tells_inputs != 0 && IsInput(insn)) {
+          WriteTell(insn);
+        }
         break;
       case BranchClass::kConditional:
         WriteConditional(insn);
@@ -167,6 +170,17 @@ class FragmentWriter {
     LoadNumber(hot, kRcx, insn.next());  // as SYSCALL leaves it
     Fall(insn.next(), false);
     fragment_.end = FragmentEnd::kCall;
+  }
+
+  // What it left in the registers is told.
+  void WriteTell(const Insn& insn) {
+    Code& hot = arena_.hot;
+    Save(hot, kRcx);
+    hot.Bytes({0x48, 0x8d, 0x0d});  // lea rcx, [behind the jump]
+    hot.Word(5);
+    Jump(hot, arena_.input);
+    LoadNumber(hot, kRcx, insn.addr);  // for the runtime to read
+    Restore(hot, kRcx);
   }
 
   void WriteStep() {

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "recorder/tracer/runtime/call.h"
+#include "recorder/tracer/runtime/inputs.h"
 
 namespace clew::tracer {
 namespace {
@@ -60,6 +61,14 @@ void HandOn(ThreadSlot& slot) {
 
 }  // namespace
 
+uint64_t LogTime(const Runtime& runtime) {
+  return runtime.shared->log_registers != 0 ? 0 : Tsc();
+}
+
+bool IsRead(ThreadState& thread) {
+  return RuntimeOf(thread).shared->tells_inputs == 0 || TellsInputs(thread);
+}
+
 void BeginLog(ThreadState& thread, uint32_t fragment) {
   Empty(thread);
   if (fragment != 0) {
@@ -82,8 +91,12 @@ void Flush(ThreadState& thread, BatchEnd end, uint64_t addr) {
   if (records.empty() && end == BatchEnd::kNothing) {
     return;
   }
+  if (!IsRead(thread)) {
+    Empty(thread);
+    return;
+  }
   Batch& batch = NextBatch(thread);
-  batch.tsc = runtime.shared->log_registers != 0 ? 0 : Tsc();
+  batch.tsc = LogTime(runtime);
   batch.record_count = static_cast<uint32_t>(records.size());
   batch.end = end;
   batch.addr = addr;
@@ -108,6 +121,41 @@ void FlushCode(ThreadState& thread, uint64_t addr,
   batch.code_bytes = static_cast<uint32_t>(code.size());
   std::ranges::copy(code, reinterpret_cast<uint8_t*>(batch.records.data()));
   HandOn(SlotOf(thread));
+}
+
+std::span<uint8_t> ToldWriter::Room(size_t bytes_min) {
+  if (kBatchBytes - used_ < bytes_min) {
+    HandOn();
+  }
+  if (batch_ == nullptr) {
+    batch_ = &NextBatch(thread_);
+  }
+  return std::span(reinterpret_cast<uint8_t*>(batch_->records.data()),
+                   kBatchBytes)
+      .subspan(used_);
+}
+
+void ToldWriter::Write(std::span<const uint8_t> bytes) {
+  while (!bytes.empty()) {
+    const std::span<uint8_t> room = Room(1);
+    const size_t count = std::min(bytes.size(), room.size());
+    std::ranges::copy(bytes.first(count), room.begin());
+    Use(count);
+    bytes = bytes.subspan(count);
+  }
+}
+
+void ToldWriter::HandOn() {
+  if (used_ != 0) {
+    batch_->tsc = Tsc();
+    batch_->record_count = 0;
+    batch_->end = BatchEnd::kTold;
+    batch_->addr = 0;
+    batch_->code_bytes = static_cast<uint32_t>(used_);
+    tracer::HandOn(SlotOf(thread_));
+  }
+  batch_ = nullptr;
+  used_ = 0;
 }
 
 bool HasRoom(ThreadState& thread, uint32_t batches) {

@@ -11,8 +11,10 @@
 #include "common/linux/syscall_result.h"
 #include "recorder/tracer/changed_code.h"
 #include "recorder/tracer/runtime/call.h"
+#include "recorder/tracer/runtime/inputs.h"
 #include "recorder/tracer/runtime/leap.h"
 #include "recorder/tracer/runtime/log.h"
+#include "recorder/tracer/runtime/park.h"
 #include "recorder/tracer/runtime/signal_actions.h"
 #include "recorder/tracer/runtime/signal_frame.h"
 #include "recorder/tracer/runtime/signals.h"
@@ -92,17 +94,46 @@ uint64_t Make(ThreadState& thread, uint64_t number,
     case SYS_sigaltstack:
       return SetAltStack(thread, arguments);
     case SYS_rt_sigreturn:
-      return ReturnFromHandler(thread);
+      return ReturnFromHandler(thread, arguments);
     case SYS_exit:
       EndThread(thread, arguments[0]);
       return kNotMade;
     case SYS_exit_group:
+      if (TellsInputs(thread)) {
+        Park(thread, Parked::kExitGroup, thread.last_call);
+      }
       Flush(thread);
+      break;
+    case SYS_execve:
+    case SYS_execveat:
+      if (TellsInputs(thread)) {
+        // If the recorder lets it go on, it has made the call, which failed.
+        Park(thread, Parked::kExec, thread.last_call);
+        return thread.scratch;
+      }
       break;
     default:
       break;
   }
-  return MakeCall(number, arguments);
+  thread.tell.is_in_call = 1;
+  const uint64_t result = MakeCall(number, arguments);
+  thread.tell.is_in_call = 0;
+  return result;
+}
+
+// Likewise, in a thread that tells what comes in.
+uint64_t MakeAndTell(ThreadState& thread, uint64_t number,
+                     const std::array<uint64_t, 6>& arguments) {
+  if (!TellsInputs(thread)) {
+    return Make(thread, number, arguments);
+  }
+  const ToldBefore before = BeforeCall(thread, number, arguments);
+  Flush(thread, BatchEnd::kCalled, thread.last_call);
+  const uint64_t result = Make(thread, number, arguments);
+  if (TellsInputs(thread)) {  // it is not the child of a fork
+    TellCall(thread, before, result);
+  }
+  return result;
 }
 
 }  // namespace
@@ -209,6 +240,7 @@ void tracer_on_full(ThreadState* thread) {
     EndLeapAt(*thread, addr, false);
   }
   Flush(*thread);
+  ParkIfAsked(*thread, addr);
   TakeVersion(*thread);
   LetIn(*thread, addr);
 }
@@ -238,6 +270,13 @@ void tracer_on_changed(ThreadState* thread) {
   EndLeap(*thread);
 }
 
+void tracer_on_input(ThreadState* thread) {
+  if (TellsInputs(*thread)) {
+    // Behind what the entry comes from: mov rcx, address.
+    TellInsn(*thread, *reinterpret_cast<uint64_t*>(thread->resume + 2));
+  }
+}
+
 void tracer_on_call(ThreadState* thread) {
   Runtime& runtime = RuntimeOf(*thread);
   std::array<uint64_t, 16>& gpr = thread->gpr;
@@ -255,13 +294,16 @@ void tracer_on_call(ThreadState* thread) {
   gpr[11] = thread->rflags;
   LeaveProgram(*thread);
   uint64_t result = kNotMade;
-  while ((result = Make(*thread, number, arguments)) == kNotMade) {
+  while ((result = MakeAndTell(*thread, number, arguments)) == kNotMade) {
     LetIn(*thread, thread->last_call);
   }
   DropChanged(runtime, number, arguments);
   gpr[0] = result;
+  ParkIfAsked(*thread, next);
   EnterProgram(*thread);
-  if (IsBehind(*thread)) {
+  if (TellsInputs(*thread)) {
+    BeginAt(*thread, next);
+  } else if (IsBehind(*thread)) {
     Flush(*thread, BatchEnd::kChanged, next);
     BeginAt(*thread, next);
   }

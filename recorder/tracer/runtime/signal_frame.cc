@@ -116,16 +116,16 @@ void SignalFrame::SetGpr(size_t number, uint64_t value) {
   regs[kGregs[number]] = value;
 }
 
-uint64_t CopyToProgram(ThreadState& thread, const KernelAction& action,
-                       SignalFrame& frame) {
+ProgramFrame CopyToProgram(ThreadState& thread, const KernelAction& action,
+                           SignalFrame& frame) {
   SignalState& signals = thread.signals;
   const auto* const vectors = reinterpret_cast<const uint8_t*>(frame.vectors);
   const uint64_t vector_bytes = VectorStateBytes(vectors);
   const FramePlace place =
       PlaceFor(signals, action, frame.gpr(kRsp), vector_bytes);
-  if (place.overflows ||
-      !CanWrite(place.frame, place.vectors + vector_bytes - place.frame)) {
-    return 0;
+  const uint64_t all_bytes = place.vectors + vector_bytes - place.frame;
+  if (place.overflows || !CanWrite(place.frame, all_bytes)) {
+    return {};
   }
   TellAltStack(signals, signals.alt_stack_flags, frame.alt_stack);
   frame.vectors = place.vectors;
@@ -141,7 +141,7 @@ uint64_t CopyToProgram(ThreadState& thread, const KernelAction& action,
     signals.alt_stack_bytes = 0;
     signals.alt_stack_flags = SS_DISABLE;
   }
-  return place.frame;
+  return {place.frame, all_bytes};
 }
 
 uint64_t SetAltStack(ThreadState& thread,

@@ -37,10 +37,16 @@ struct SignalFrame {
 };
 static_assert(sizeof(SignalFrame) == 440);
 
+// Where a frame is in the program, with its vectors; an `addr` of 0: nowhere.
+struct ProgramFrame {
+  uint64_t addr = 0;
+  uint64_t bytes = 0;
+};
+
 // Copies what the kernel wrote to where the program, with the registers that
-// the frame has, gets it. Returns its address; 0 if it cannot be there.
-uint64_t CopyToProgram(ThreadState& thread, const KernelAction& action,
-                       SignalFrame& frame);
+// the frame has, gets it, if it can be there.
+ProgramFrame CopyToProgram(ThreadState& thread, const KernelAction& action,
+                           SignalFrame& frame);
 
 // Makes sigaltstack for the program.
 uint64_t SetAltStack(ThreadState& thread,

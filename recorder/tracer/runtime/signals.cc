@@ -10,8 +10,10 @@
 #include "recorder/tracer/raised_signals.h"
 #include "recorder/tracer/runtime/call.h"
 #include "recorder/tracer/runtime/encode.h"
+#include "recorder/tracer/runtime/inputs.h"
 #include "recorder/tracer/runtime/leap.h"
 #include "recorder/tracer/runtime/log.h"
+#include "recorder/tracer/runtime/park.h"
 #include "recorder/tracer/runtime/program_memory.h"
 #include "recorder/tracer/runtime/signal_actions.h"
 #include "recorder/tracer/runtime/signal_frame.h"
@@ -116,7 +118,8 @@ void EnterHandler(ThreadState& thread, uint64_t signal,
   for (size_t i = 0; i < thread.gpr.size(); ++i) {
     thread.gpr[i] = frame.gpr(i);
   }
-  const uint64_t sp = CopyToProgram(thread, action, frame);
+  const ProgramFrame copied = CopyToProgram(thread, action, frame);
+  const uint64_t sp = copied.addr;
   if (sp == 0) {
     EndBy(SIGSEGV);
   }
@@ -128,6 +131,18 @@ void EnterHandler(ThreadState& thread, uint64_t signal,
   // Source: x86 kernel, arch/x86/kernel/signal.c, handle_signal.
   constexpr uint64_t kClearedFlags = 1u << 8 | 1u << 10 | 1u << 16;
   thread.rflags = flags & ~kClearedFlags;
+  if (TellsInputs(thread)) {
+    TellSignal(thread,
+               {.number = signal,
+                .interrupted_ip = interrupted,
+                .handler_ip = action.handler,
+                .rsp = sp,
+                .rdi = thread.gpr[kRdi],
+                .rsi = thread.gpr[kRsi],
+                .rdx = thread.gpr[kRdx],
+                .rax = thread.gpr[kRax]},
+               copied.bytes);
+  }
   signals.boundary = action.handler;
   signals.held_mask =
       mask | action.mask |
@@ -206,7 +221,8 @@ void LetInBehindCall(ThreadState& thread, uint64_t addr, uint64_t number,
                  : signals.held_mask);
 }
 
-uint64_t ReturnFromHandler(ThreadState& thread) {
+uint64_t ReturnFromHandler(ThreadState& thread,
+                           const std::array<uint64_t, 6>& arguments) {
   SignalState& signals = thread.signals;
   const SignalsBlocked blocked;
   if (signals.is_holding != 0) {
@@ -221,9 +237,15 @@ uint64_t ReturnFromHandler(ThreadState& thread) {
   SignalFrame frame = {};
   std::copy_n(reinterpret_cast<const uint8_t*>(frame_at), kBytes,
               reinterpret_cast<uint8_t*>(&frame));
-  Flush(thread, BatchEnd::kReturned, thread.last_call);
+  if (!TellsInputs(thread)) {  // otherwise it was before
+    Flush(thread, BatchEnd::kCalled, thread.last_call);
+  }
   for (size_t i = 0; i < thread.gpr.size(); ++i) {
     thread.gpr[i] = frame.gpr(i);
+  }
+  if (TellsInputs(thread)) {
+    TellCall(thread, BeforeCall(thread, SYS_rt_sigreturn, arguments),
+             thread.gpr[kRax]);
   }
   // Source: x86 kernel, arch/x86/kernel/signal.c, FIX_EFLAGS.
   constexpr uint64_t kRestoredFlags = 0x50dd5;
@@ -300,6 +322,7 @@ bool tracer_on_signal(uint64_t signal, SignalFrame* frame) {
 
 void tracer_on_boundary(ThreadState* thread) {
   const uint64_t addr = thread->signals.boundary;
+  ParkIfAsked(*thread, addr);
   if (thread->leap.is_counted != 0) {
     BeginCounted(*thread, addr);
     return;

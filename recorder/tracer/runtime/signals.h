@@ -55,7 +55,8 @@ void LetInBehindCall(ThreadState& thread, uint64_t addr, uint64_t number,
                      const std::array<uint64_t, 6>& arguments);
 
 // Makes rt_sigreturn for the program. Returns kNotMade, or not at all.
-uint64_t ReturnFromHandler(ThreadState& thread);
+uint64_t ReturnFromHandler(ThreadState& thread,
+                           const std::array<uint64_t, 6>& arguments);
 
 // The signals of a thread that was made with CLONE_VM by a call of `flags`.
 void BeginSignals(ThreadState& child, const ThreadState& parent,

@@ -10,7 +10,9 @@
 
 #include "recorder/tracer/runtime/call.h"
 #include "recorder/tracer/runtime/encode.h"
+#include "recorder/tracer/runtime/inputs.h"
 #include "recorder/tracer/runtime/log.h"
+#include "recorder/tracer/runtime/park.h"
 #include "recorder/tracer/runtime/program_memory.h"
 #include "recorder/tracer/runtime/signal_frame.h"
 #include "recorder/tracer/runtime/signal_mask.h"
@@ -37,6 +39,7 @@ namespace {
 struct Request {
   uint64_t flags = 0;
   uint64_t stack = 0;  // the new stack pointer; 0: the same
+  uint64_t clear_tid = 0;
 };
 
 // What clone3 is given; the program's stays as it is.
@@ -51,17 +54,23 @@ struct CloneArgs {
   uint64_t bytes;
 };
 
+// The word that the kernel clears when the thread ends; 0: none.
+uint64_t ClearTid(uint64_t flags, uint64_t child_tid) {
+  return (flags & CLONE_CHILD_CLEARTID) != 0 ? child_tid : 0;
+}
+
 Request RequestOf(uint64_t number, const std::array<uint64_t, 6>& arguments) {
   switch (number) {
     case SYS_fork:
       return {};
     case SYS_vfork:
-      return {CLONE_VM | CLONE_VFORK, 0};
+      return {.flags = CLONE_VM | CLONE_VFORK};
     case SYS_clone:
-      return {arguments[0], arguments[1]};
+      return {arguments[0], arguments[1], ClearTid(arguments[0], arguments[3])};
     default: {
       const clone_args asked = CloneArgs(arguments).args;
-      return {asked.flags, asked.stack + asked.stack_size};
+      return {asked.flags, asked.stack + asked.stack_size,
+              ClearTid(asked.flags, asked.child_tid)};
     }
   }
 }
@@ -177,6 +186,7 @@ void SetChild(ThreadState& child, const ThreadState& parent,
     child.gpr[kRsp] = request.stack;
   }
   child.rflags = parent.rflags;
+  child.tell.clear_tid = request.clear_tid;
   child.resume = parent.gpr[kRcx];
   constexpr uint64_t kSharesAndWaits = CLONE_VM | CLONE_VFORK;
   child.is_vfork = (request.flags & kSharesAndWaits) == kSharesAndWaits;
@@ -275,6 +285,7 @@ ThreadState& BeginThread(Runtime& runtime, uint32_t slot) {
   MapSlot(runtime, slot, at);
   auto& thread = *reinterpret_cast<ThreadState*>(at);
   LeaveProgram(thread);
+  thread.tell = {};
   thread.log_records = runtime.shared->log_registers != 0 ? 1 : kBatchRecords;
   thread.self = &thread;
   thread.runtime = &runtime;
@@ -304,6 +315,10 @@ void BeginProgram(ThreadState& thread) {
   ThreadSlot& slot = SlotOf(thread);
   slot.process = static_cast<int32_t>(Call(SYS_getpid));
   slot.space = RuntimeOf(thread).space;
+  slot.begun_tsc = LogTime(RuntimeOf(thread));
+  const SharedHeader& shared = *RuntimeOf(thread).shared;
+  thread.tell.is_recorded =
+      shared.tells_inputs != 0 && slot.process == shared.process ? 1 : 0;
   __atomic_store_n(&slot.tid, static_cast<int32_t>(Call(SYS_gettid)),
                    __ATOMIC_RELEASE);
   BeginAt(thread, thread.resume);
@@ -323,10 +338,16 @@ void BeginAt(ThreadState& thread, uint64_t addr) {
 }
 
 void EndThread(ThreadState& thread, uint64_t status) {
+  if (TellsInputs(thread)) {
+    Park(thread, Parked::kExit, thread.last_call);
+  }
   // A handler would use what is another thread's.
   const SignalsBlocked blocked;
   if (thread.signals.is_holding != 0) {
     return;
+  }
+  if (TellsInputs(thread)) {
+    TellEnd(thread, BeforeCall(thread, SYS_exit, {status}));
   }
   Flush(thread);
   // The parent of a vfork gives both back.
@@ -334,7 +355,8 @@ void EndThread(ThreadState& thread, uint64_t status) {
   std::atomic<SlotUse> no_use;
   ThreadSlot& slot = SlotOf(thread);
   tracer_end_thread(
-      thread.is_vfork ? &no_use : &slot.use, SlotUse::kEnded,
+      thread.is_vfork ? &no_use : &slot.use,
+      IsRead(thread) ? SlotUse::kEnded : SlotUse::kFree,
       thread.is_vfork
           ? &nothing
           : &RuntimeOf(thread).thread_places[PlaceOf(thread)].is_taken,

@@ -17,6 +17,7 @@ extern "C" {
 [[gnu::visibility("hidden")]] void tracer_miss();
 [[gnu::visibility("hidden")]] void tracer_full();
 [[gnu::visibility("hidden")]] void tracer_call();
+[[gnu::visibility("hidden")]] void tracer_input();
 [[gnu::visibility("hidden")]] void tracer_step();
 [[gnu::visibility("hidden")]] void tracer_cut();
 }
@@ -170,6 +171,7 @@ void BeginArena(Arena& arena, uint64_t addr) {
   arena.miss = WriteEntry(arena.hot, tracer_miss);
   arena.full = WriteEntry(arena.hot, tracer_full);
   arena.call = WriteEntry(arena.hot, tracer_call);
+  arena.input = WriteEntry(arena.hot, tracer_input);
   arena.step = WriteEntry(arena.hot, tracer_step);
   arena.cut = WriteEntry(arena.hot, tracer_cut);
 }

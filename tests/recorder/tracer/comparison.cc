@@ -72,7 +72,7 @@ class Reader {
     ++traced_.records;
   }
   void Add(const recorder::CodeStretch& run) {
-    for (const ToldInsn& insn : InsnsOf(run)) {
+    for (const RanInsn& insn : InsnsOf(run)) {
       traced_.insns.push_back(
           {insn.ip, insn.repeats, std::exchange(pending_, -1)});
     }

@@ -14,13 +14,13 @@
 namespace clew::tracer {
 
 // An instruction that a log tells of.
-struct ToldInsn {
+struct RanInsn {
   uint64_t ip = 0;
   bool repeats = false;  // a REP, which single steps stop in again and again
 };
 
-inline std::vector<ToldInsn> InsnsOf(const recorder::CodeStretch& stretch) {
-  std::vector<ToldInsn> insns;
+inline std::vector<RanInsn> InsnsOf(const recorder::CodeStretch& stretch) {
+  std::vector<RanInsn> insns;
   for (size_t at = 0; at < stretch.code.size();) {
     const auto rest = stretch.code.subspan(at);
     const x86::Layout layout = x86::ScanLayout(rest);

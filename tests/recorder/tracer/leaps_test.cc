@@ -77,7 +77,7 @@ class SideBySide {
 
   void Leap(Leaps& leaps) {
     const uint64_t length = Length();
-    std::vector<ToldInsn> told;
+    std::vector<RanInsn> told;
     const auto leap = leaps.Run(leaping_.first_thread(), length,
                                 [&told](const CodeStretch& stretch) -> Status {
                                   std::ranges::copy(InsnsOf(stretch),
@@ -91,7 +91,7 @@ class SideBySide {
     } else {
       EXPECT_EQ(told.size(), length);
     }
-    for (const ToldInsn& insn : told) {
+    for (const RanInsn& insn : told) {
       Follow(insn);
     }
     // A signal that a call sends comes behind it.
@@ -105,7 +105,7 @@ class SideBySide {
   }
 
   // Steps over an instruction that a leap told of.
-  void Follow(const ToldInsn& insn) {
+  void Follow(const RanInsn& insn) {
     const Tid thread = stepped_.first_thread();
     uint64_t ip = IpOf(stepped_);
     ASSERT_EQ(ip, insn.ip) << "instruction " << insns_;

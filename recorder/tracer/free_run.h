@@ -1,0 +1,19 @@
+#ifndef CLEW_RECORDER_TRACER_FREE_RUN_H_
+#define CLEW_RECORDER_TRACER_FREE_RUN_H_
+
+#include <memory>
+
+#include "common/result.h"
+#include "recorder/native/program_run.h"
+
+namespace clew::tracer {
+
+// Brings the runtime into a program that is stopped at its first instruction,
+// so that it runs there, all threads at once. Fails as Inject and
+// SharedMemory::Create do.
+[[nodiscard]] Result<std::unique_ptr<recorder::ProgramRun>> MakeFreeRun(
+    recorder::NativeState& state);
+
+}  // namespace clew::tracer
+
+#endif  // CLEW_RECORDER_TRACER_FREE_RUN_H_

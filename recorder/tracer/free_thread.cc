@@ -1,0 +1,286 @@
+#include "recorder/tracer/free_thread.h"
+
+#include <asm/unistd_64.h>
+#include <linux/prctl.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "common/linux/request_table.h"
+#include "common/linux/syscall_result.h"
+#include "common/linux/syscall_table.h"
+
+namespace clew::tracer {
+namespace {
+
+using recorder::EnableCause;
+using recorder::RanStretch;
+using State = recorder::NativeThread::State;
+using x86::BranchClass;
+
+const char* CauseOf(Untold untold) {
+  switch (untold) {
+    case Untold::kNothing:
+      break;
+    case Untold::kNotInTable:
+      return "the table does not say what this call does";
+    case Untold::kFault:
+      return "memory of the program could not be read";
+    case Untold::kTooLong:
+      return "more bytes in one call than are recorded";
+    case Untold::kSharedFile:
+      break;
+  }
+  return "the tracer does not say why";
+}
+
+std::span<const std::byte> ToldBytes(const Batch& batch) {
+  return std::as_bytes(std::span(batch.records))
+      .first(std::min(batch.code_bytes, kBatchBytes));
+}
+
+SignalInput InputOf(const SignalItem& item) {
+  SignalInput input;
+  input.number = static_cast<int32_t>(item.signal.number);
+  input.interrupted_ip = TraceeAddr(item.signal.interrupted_ip);
+  input.handler_ip = TraceeAddr(item.signal.handler_ip);
+  input.rsp = item.signal.rsp;
+  input.rdi = item.signal.rdi;
+  input.rsi = item.signal.rsi;
+  input.rdx = item.signal.rdx;
+  input.rax = item.signal.rax;
+  input.writes = item.writes;
+  return input;
+}
+
+InsnInput InputOf(const ToldInsn& insn) {
+  return {.ip = TraceeAddr(insn.ip),
+          .rax = insn.rax,
+          .rbx = insn.rbx,
+          .rcx = insn.rcx,
+          .rdx = insn.rdx,
+          .rflags = insn.rflags};
+}
+
+}  // namespace
+
+void FreeThread::Begin(uint64_t tsc, Tid parent) {
+  tsc_ = tsc;
+  if (parent != Tid(0)) {
+    native_.parent = parent;
+    state_.tracer->Fork(native_.core, parent, native_.tid, tsc);
+  }
+  native_.state = State::kOnCore;
+  native_.enable_cause = EnableCause::kSwitchIn;
+  state_.tracer->SwitchIn(native_.core, native_.tid, tsc);
+}
+
+Status FreeThread::Take(const Batch& batch) {
+  if (batch.end == BatchEnd::kTold) {
+    return TakeTold(batch);
+  }
+  TellTime();
+  CLEW_RETURN_IF_ERROR(
+      reader_.Read(batch, [this](const recorder::CodeStretch& stretch) {
+        return Follow(stretch);
+      }));
+  CLEW_RETURN_IF_ERROR(TakeEnd(batch));
+  tsc_ = std::max(tsc_, batch.tsc);  // another core's clock may be behind
+  return {};
+}
+
+Status FreeThread::TakeEnd(const Batch& batch) {
+  switch (batch.end) {
+    case BatchEnd::kInterrupted:
+      LeaveUserMode(batch.addr);
+      return {};
+    case BatchEnd::kCalled:
+      RetireFollowed(batch.addr + kSyscallBytes);
+      return native_.in_kernel
+                 ? Status()
+                 : CorruptInput(
+                       "thread {} logs a system call at {:#x}, where "
+                       "it made none",
+                       native_.tid, batch.addr);
+    case BatchEnd::kChanged:
+      RetireFollowed(batch.addr);
+      return {};
+    default:
+      RetireFollowed(reader_.addr());
+      return {};
+  }
+}
+
+Status FreeThread::TakeTold(const Batch& batch) {
+  CLEW_RETURN_IF_ERROR(told_.Take(ToldBytes(batch)));
+  for (const ToldItem& item : told_.Items()) {
+    if (const auto* const call = std::get_if<CallItem>(&item)) {
+      CLEW_RETURN_IF_ERROR(TakeCall(*call));
+    } else if (const auto* const signal = std::get_if<SignalItem>(&item)) {
+      native_.AddInput(InputOf(*signal));
+    } else if (const auto* const insn = std::get_if<ToldInsn>(&item)) {
+      native_.AddInput(InputOf(*insn));
+    }
+  }
+  return {};
+}
+
+Status FreeThread::TakeCall(const CallItem& item) {
+  const ToldCall& told = item.call;
+  const auto result = static_cast<int64_t>(told.result);
+  if (told.untold == Untold::kSharedFile) {
+    state_.NoteUnlogged(recorder::PhraseOfSharedFile(item.path));
+  } else if (told.untold != Untold::kNothing) {
+    ++state_.inputs_unknown;
+    native_.AddInput(UnknownInput{
+        .count = 1, .cause = CauseOf(told.untold), .call_number = told.number});
+  }
+  if (told.untold == Untold::kNothing || told.untold == Untold::kSharedFile) {
+    SyscallInput input;
+    input.number = told.number;
+    input.args = told.args;
+    if (told.has_returned != 0) {
+      input.result = result;
+    }
+    input.writes = item.writes;
+    if (told.has_output != 0) {
+      input.output_digest = told.output_digest;
+      input.output_bytes = told.output_bytes;
+    }
+    if (state_.config.encoder.tsc) {
+      input.entered_tsc = TscTicks(told.entered_tsc);
+      input.left_tsc = TscTicks(told.has_returned != 0 ? told.left_tsc : 0);
+    }
+    native_.AddInput(input);
+  }
+  if (told.has_returned != 0) {
+    tsc_ = std::max(tsc_, told.left_tsc);
+  }
+  const SyscallRow* const row = FindSyscall(told.number);
+  if (row != nullptr && told.has_returned != 0 && result >= 0) {
+    recorder::SyscallCall call;
+    call.row = row;
+    call.number = told.number;
+    call.args = told.args;
+    FollowUp(call, result, item.path);
+  }
+  return {};
+}
+
+void FreeThread::FollowUp(const recorder::SyscallCall& call, int64_t result,
+                          const std::string& path) {
+  if (call.number == __NR_vfork ||
+      (call.number == __NR_clone &&
+       (call.args[0] & (CLONE_VM | CLONE_THREAD)) == CLONE_VM)) {
+    state_.NoteUnlogged(
+        "a child process had the program's memory at first (vfork), and what "
+        "it wrote there is in no log");
+  }
+  state_.code.Release(call, static_cast<uint64_t>(result));
+  state_.uses_timers |= recorder::StartsTimer(call);
+  if (const auto file = recorder::CodeFileOf(call, result, path)) {
+    const recorder::ExecMapping mapping =
+        recorder::CodeMappedBy(call, result, *file);
+    state_.tracer->Mmap(native_.core, native_.tid, tsc_, mapping);
+    state_.code.Map(mapping);
+  } else if (call.number == __NR_prctl &&
+             RequestIn(call.args[0]) == PR_SET_NAME) {
+    std::string name =
+        state_.process.ProcText(fmt::format("task/{}/comm", native_.tid));
+    name.resize(std::min(name.find('\n'), name.size()));
+    state_.tracer->Comm(native_.core, native_.tid, tsc_, false, name);
+  }
+}
+
+Status FreeThread::Follow(const recorder::CodeStretch& stretch) {
+  RetireFollowed(stretch.start);
+  CLEW_ASSIGN_OR_RETURN(ran, code_.Find(stretch, tsc_));
+  const size_t bytes = stretch.code.size();
+  if (bytes == 0) {
+    return {};
+  }
+  if (ran->version > version_) {  // the time is told before it runs first
+    version_ = ran->version;
+    LeaveUserMode(stretch.start);
+    if (native_.enable_cause == EnableCause::kKernelReturn) {
+      native_.enable_cause = EnableCause::kTimed;
+    }
+  }
+  EnterUserMode(stretch.start);
+  const RanStretch::Branch* last = nullptr;
+  for (const RanStretch::Branch& branch : ran->branches) {
+    if (branch.end >= bytes) {
+      last = branch.end == bytes ? &branch : nullptr;
+      break;
+    }
+    const TraceeAddr next(stretch.start + branch.end);
+    encoder().Branch(branch.branch_class, next, next);
+  }
+  const size_t insns = last != nullptr ? last->insns : ran->CountInsns(bytes);
+  state_.insns = state_.insns.value_or(0) + insns;
+  followed_ =
+      Followed{last != nullptr ? last->branch_class : BranchClass::kNone,
+               TraceeAddr(stretch.start + bytes)};
+  return {};
+}
+
+void FreeThread::RetireFollowed(uint64_t next_ip) {
+  const auto insn = std::exchange(followed_, std::nullopt);
+  if (!insn) {
+    return;
+  }
+  native_.ip = next_ip;
+  encoder().Branch(insn->branch_class, insn->fall_through, TraceeAddr(next_ip));
+  if (insn->branch_class == BranchClass::kFar) {  // SYSCALL, INT3 and its like
+    encoder().FarTransfer();
+    native_.in_kernel = true;
+    native_.enable_cause = EnableCause::kKernelReturn;
+  }
+}
+
+void FreeThread::EnterUserMode(uint64_t ip) {
+  if (native_.in_kernel) {
+    encoder().Enable(TraceeAddr(ip), native_.enable_cause);
+    native_.in_kernel = false;
+    native_.enable_cause = EnableCause::kKernelReturn;
+  }
+}
+
+// An interrupt comes before the instruction there.
+void FreeThread::LeaveUserMode(uint64_t next_ip) {
+  RetireFollowed(next_ip);
+  if (!native_.in_kernel) {
+    encoder().Interrupt(TraceeAddr(next_ip));
+    native_.in_kernel = true;
+    native_.enable_cause = EnableCause::kKernelReturn;
+  }
+}
+
+Status FreeThread::End(uint64_t tsc) {
+  tsc_ = std::max(tsc_, tsc);
+  StopAt(native_.ip);
+  state_.tracer->Exit(native_.core, native_.tid, native_.parent, tsc_);
+  state_.tracer->SwitchOut(native_.core, native_.tid, tsc_, false);
+  native_.state = State::kGone;
+  return native_.CloseInputs();
+}
+
+void FreeThread::StopAt(uint64_t ip) {
+  LeaveUserMode(ip);
+  native_.ip = ip;
+  TellTime();
+}
+
+// What was encoded ran before, and what will be, behind it.
+void FreeThread::TellTime() {
+  if (told_tsc_ != tsc_) {
+    told_tsc_ = tsc_;
+    encoder().AdvanceTime(TscTicks(tsc_));
+    encoder().Sync(TraceeAddr(native_.ip));
+  }
+}
+
+}  // namespace clew::tracer

@@ -1,0 +1,73 @@
+#ifndef CLEW_RECORDER_TRACER_FREE_THREAD_H_
+#define CLEW_RECORDER_TRACER_FREE_THREAD_H_
+
+#include <sys/user.h>
+
+#include <cstdint>
+#include <optional>
+
+#include "common/result.h"
+#include "recorder/native/native_state.h"
+#include "recorder/native/ran_code.h"
+#include "recorder/tracer/path_reader.h"
+#include "recorder/tracer/shared_memory.h"
+#include "recorder/tracer/told_stream.h"
+
+namespace clew::tracer {
+
+// A thread that runs free: what it logs becomes the trace of a core of its own,
+// and what it tells its inputs.
+//
+// Times are those of its batches. What a batch tells ran before its time stamp,
+// and behind that of the batch before, or the end of the system call between
+// them: the trace has the earlier one before it, and the later one behind it.
+class FreeThread {
+ public:
+  // References outlive this. `native` has the core.
+  FreeThread(recorder::NativeState& state, recorder::RanCode& code,
+             recorder::NativeThread& native, PathReader reader)
+      : state_(state), code_(code), native_(native), reader_(reader) {}
+
+  // It began then.
+  void Begin(uint64_t tsc, Tid parent);
+  [[nodiscard]] Status Take(const Batch& batch);
+  // It had ended by then, and all of it was taken.
+  [[nodiscard]] Status End(uint64_t tsc);
+  // It is stopped at `ip`, and all of it was taken.
+  void StopAt(uint64_t ip);
+
+  recorder::NativeThread& native() { return native_; }
+  uint64_t last_tsc() const { return tsc_; }
+
+ private:
+  [[nodiscard]] Status TakeEnd(const Batch& batch);
+  [[nodiscard]] Status TakeTold(const Batch& batch);
+  [[nodiscard]] Status TakeCall(const CallItem& item);
+  void FollowUp(const recorder::SyscallCall& call, int64_t result,
+                const std::string& path);
+  [[nodiscard]] Status Follow(const recorder::CodeStretch& stretch);
+  void RetireFollowed(uint64_t next_ip);
+  void EnterUserMode(uint64_t ip);
+  void LeaveUserMode(uint64_t next_ip);
+  void TellTime();
+  recorder::CoreEncoder& encoder() { return state_.EncoderOf(native_); }
+
+  recorder::NativeState& state_;
+  recorder::RanCode& code_;
+  recorder::NativeThread& native_;
+  PathReader reader_;
+  ToldStream told_;
+  uint64_t tsc_ = 0;       // what comes next ran behind it
+  uint64_t told_tsc_ = 0;  // by the trace
+  uint64_t version_ = 0;   // of code that it has shown
+  // The last instruction, of which it is not known yet what followed.
+  struct Followed {
+    x86::BranchClass branch_class = x86::BranchClass::kNone;
+    TraceeAddr fall_through;
+  };
+  std::optional<Followed> followed_;
+};
+
+}  // namespace clew::tracer
+
+#endif  // CLEW_RECORDER_TRACER_FREE_THREAD_H_

@@ -1,0 +1,97 @@
+#include "recorder/tracer/free_threads.h"
+
+namespace clew::tracer {
+
+using recorder::NativeThread;
+
+Status FreeThreads::Read() {
+  const uint32_t slots = shared_.slot_count();
+  for (uint32_t slot = 0; slot < slots; ++slot) {
+    CLEW_RETURN_IF_ERROR(ReadSlot(slot));
+  }
+  return {};
+}
+
+Status FreeThreads::ReadSlot(uint32_t number) {
+  ThreadSlot& slot = shared_.slot(number);
+  const SlotUse use = slot.use.load();
+  if (use == SlotUse::kFree) {
+    return {};
+  }
+  const bool has_ended = use == SlotUse::kEnded;
+  const Tid tid(__atomic_load_n(&slot.tid, __ATOMIC_ACQUIRE));
+  if (tid != Tid(0) && slot.process == state_.process.process()) {
+    CLEW_ASSIGN_OR_RETURN(thread, OfSlot(number));
+    CLEW_RETURN_IF_ERROR(
+        SharedMemory::TakeBatches(slot, [&](const Batch& batch) {
+          has_news_ = true;
+          return thread->log->Take(batch);
+        }));
+    if (has_ended) {
+      thread->is_read = true;
+      CLEW_RETURN_IF_ERROR(CloseIfGone(tid, *thread));
+    }
+  }
+  if (has_ended) {
+    SharedMemory::Free(slot);
+  }
+  return {};
+}
+
+Status FreeThreads::NoteGone(Tid tid, uint64_t tsc) {
+  Thread* const thread = Find(tid);
+  if (thread == nullptr) {
+    return {};
+  }
+  thread->gone_tsc = tsc;
+  return CloseIfGone(tid, *thread);
+}
+
+Status FreeThreads::CloseIfGone(Tid tid, Thread& thread) {
+  if (!thread.is_read || thread.gone_tsc == 0) {
+    return {};
+  }
+  CLEW_RETURN_IF_ERROR(thread.log->End(thread.gone_tsc));
+  free_cores_.push_back(thread.native->core);
+  threads_.erase(tid);
+  return {};
+}
+
+Result<uint32_t> FreeThreads::TakeCore() {
+  if (!free_cores_.empty()) {
+    const uint32_t core = free_cores_.back();
+    free_cores_.pop_back();
+    return core;
+  }
+  // The trace has one from the start.
+  return cores_used_++ == 0 ? Result<uint32_t>(0u) : state_.tracer->AddCore();
+}
+
+Result<FreeThreads::Thread*> FreeThreads::OfSlot(uint32_t number) {
+  const ThreadSlot& slot = shared_.slot(number);
+  const Tid tid(slot.tid);
+  if (Thread* const known = Find(tid)) {
+    return known;
+  }
+  has_news_ = true;
+  const Tid first = state_.process.first_thread();
+  if (tid != first) {
+    auto native = std::make_unique<NativeThread>();
+    native->tid = tid;
+    native->slot = static_cast<uint32_t>(state_.threads.size());
+    state_.threads.push_back(std::move(native));
+  }
+  Thread thread;
+  thread.slot = number;
+  thread.native =
+      tid == first ? state_.threads.front().get() : state_.threads.back().get();
+  CLEW_ASSIGN_OR_RETURN(core, TakeCore());
+  thread.native->core = core;
+  CLEW_RETURN_IF_ERROR(state_.OpenInputs(*thread.native));
+  thread.log = std::make_unique<FreeThread>(
+      state_, code_, *thread.native, PathReader(shared_, index_, slot.space));
+  thread.log->Begin(slot.begun_tsc, tid == first ? Tid(0) : first);
+  return &threads_.emplace(tid, std::move(thread)).first->second;
+}
+
+}  // namespace clew::tracer

@@ -1,0 +1,623 @@
+#include "recorder/tracer/runtime/inputs.h"
+
+#include <linux/futex.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <span>
+
+#include "common/digest.h"
+#include "common/linux/ioctl_size.h"
+#include "common/x86/page.h"
+#include "recorder/tracer/runtime/call.h"
+#include "recorder/tracer/runtime/log.h"
+#include "recorder/tracer/runtime/signals.h"
+
+namespace clew::tracer {
+namespace {
+
+constexpr uint64_t kIovecMax = 1024;  // UIO_MAXIOV
+
+// Returns how many bytes could be read from `addr` on. The program may have
+// anything there, and another thread may change it.
+uint64_t ReadSome(ThreadState& thread, uint64_t addr, std::span<uint8_t> to) {
+  const iovec local = {.iov_base = to.data(), .iov_len = to.size()};
+  const iovec remote = {.iov_base = reinterpret_cast<void*>(addr),
+                        .iov_len = to.size()};
+  const uint64_t read =
+      Call(SYS_process_vm_readv, static_cast<uint64_t>(SlotOf(thread).process),
+           AddrOf(&local), 1, AddrOf(&remote), 1);
+  return IsError(read) ? 0 : read;
+}
+
+template <class T>
+std::span<uint8_t> BytesOf(T& value) {
+  return {reinterpret_cast<uint8_t*>(&value), sizeof(T)};
+}
+template <class T>
+std::span<const uint8_t> BytesOf(const T& value) {
+  return {reinterpret_cast<const uint8_t*>(&value), sizeof(T)};
+}
+
+template <class T>
+bool Read(ThreadState& thread, uint64_t addr, T& to) {
+  return ReadSome(thread, addr, BytesOf(to)) == sizeof(T);
+}
+
+// Calls `use` with the ranges that an iovec[entries] gives to `total` bytes.
+// Returns false if it could not be read, or `use` returned false.
+template <class Use>
+bool ForVector(ThreadState& thread, uint64_t vector, uint64_t entries,
+               uint64_t total, Use use) {
+  for (uint64_t i = 0; i < std::min(entries, kIovecMax) && total != 0; ++i) {
+    iovec entry = {};
+    if (!Read(thread, vector + i * sizeof(entry), entry)) {
+      return false;
+    }
+    const uint64_t bytes = std::min(uint64_t{entry.iov_len}, total);
+    if (!use(AddrOf(entry.iov_base), bytes)) {
+      return false;
+    }
+    total -= bytes;
+  }
+  return true;
+}
+
+// The items of one call or signal.
+class Teller {
+ public:
+  explicit Teller(ThreadState& thread) : thread_(thread), writer_(thread) {}
+
+  Untold untold() const { return untold_; }
+  // The call is not told whole. Returns false.
+  bool Miss(Untold why) {
+    if (untold_ == Untold::kNothing || untold_ == Untold::kSharedFile) {
+      untold_ = why;
+    }
+    return false;
+  }
+
+  template <class T>
+  bool ReadOrMiss(uint64_t addr, T& to) {
+    return Read(thread_, addr, to) || Miss(Untold::kFault);
+  }
+
+  // Tells what is in memory now. Returns false if it is not told whole.
+  bool TellRange(uint64_t addr, uint64_t bytes);
+  bool TellVector(uint64_t vector, uint64_t entries, uint64_t total) {
+    return ForVector(thread_, vector, entries, total,
+                     [this](uint64_t addr, uint64_t bytes) {
+                       return TellRange(addr, bytes);
+                     }) ||
+           Miss(Untold::kFault);
+  }
+  // A value that the kernel is known to write, whether it has by now or not.
+  void TellWord(uint64_t addr, uint32_t value);
+  // What a file has where it is mapped, which was zero.
+  void TellFile(uint64_t fd, uint64_t offset, uint64_t addr, uint64_t bytes);
+  void TellPath(uint64_t fd);
+  template <class T>
+  void TellItem(ToldKind kind, const T& item) {
+    TellBytes(kind, BytesOf(item));
+  }
+
+ private:
+  static constexpr size_t kWriteHeadBytes = sizeof(ToldHead) + sizeof(uint64_t);
+  // What is longer may be in several items, so that batches are full.
+  static constexpr uint64_t kWholeBytesMax = 512;
+
+  void TellBytes(ToldKind kind, std::span<const uint8_t> bytes);
+  // Returns room for the next item of a write of so many bytes; none if the
+  // call writes too much.
+  std::span<uint8_t> RoomForWrite(uint64_t bytes);
+  // The first bytes of that room are what was written at `addr`.
+  void UseWrite(uint64_t addr, size_t bytes);
+
+  ThreadState& thread_;
+  ToldWriter writer_;
+  Untold untold_ = Untold::kNothing;
+  uint64_t left_ = kWritesOfCallMax;
+};
+
+void Teller::TellBytes(ToldKind kind, std::span<const uint8_t> bytes) {
+  const ToldHead head = {.kind = kind,
+                         .bytes = static_cast<uint32_t>(bytes.size())};
+  writer_.Write(BytesOf(head));
+  writer_.Write(bytes);
+}
+
+std::span<uint8_t> Teller::RoomForWrite(uint64_t bytes) {
+  if (left_ == 0) {
+    Miss(Untold::kTooLong);
+    return {};
+  }
+  const std::span<uint8_t> room =
+      writer_.Room(kWriteHeadBytes + std::min(bytes, kWholeBytesMax))
+          .subspan(kWriteHeadBytes);
+  return room.first(std::min({uint64_t{room.size()}, bytes, left_}));
+}
+
+void Teller::UseWrite(uint64_t addr, size_t bytes) {
+  const ToldHead head = {.kind = ToldKind::kWrite,
+                         .bytes = static_cast<uint32_t>(sizeof(addr) + bytes)};
+  const std::span<uint8_t> room = writer_.Room(kWriteHeadBytes + bytes);
+  std::ranges::copy(BytesOf(addr),
+                    std::ranges::copy(BytesOf(head), room.begin()).out);
+  writer_.Use(kWriteHeadBytes + bytes);
+}
+
+bool Teller::TellRange(uint64_t addr, uint64_t bytes) {
+  while (addr != 0 && bytes != 0) {
+    const std::span<uint8_t> room = RoomForWrite(bytes);
+    if (room.empty()) {
+      return false;
+    }
+    const uint64_t read = ReadSome(thread_, addr, room);
+    if (read != 0) {
+      UseWrite(addr, read);
+    }
+    if (read != room.size()) {
+      return Miss(Untold::kFault);
+    }
+    addr += read;
+    bytes -= read;
+    left_ -= read;
+  }
+  return true;
+}
+
+void Teller::TellWord(uint64_t addr, uint32_t value) {
+  const std::span<uint8_t> room =
+      addr == 0 ? std::span<uint8_t>() : RoomForWrite(sizeof(value));
+  if (room.size() == sizeof(value)) {
+    std::ranges::copy(BytesOf(value), room.begin());
+    UseWrite(addr, sizeof(value));
+    left_ -= sizeof(value);
+  }
+}
+
+void Teller::TellFile(uint64_t fd, uint64_t offset, uint64_t addr,
+                      uint64_t bytes) {
+  while (bytes != 0) {
+    const std::span<uint8_t> room = RoomForWrite(bytes);
+    if (room.empty()) {
+      return;
+    }
+    const uint64_t read =
+        Call(SYS_pread64, fd, AddrOf(room.data()), room.size(), offset);
+    if (read == static_cast<uint64_t>(-EINTR)) {
+      continue;
+    }
+    if (IsError(read)) {
+      Miss(Untold::kFault);
+      return;
+    }
+    if (read == 0) {
+      return;
+    }
+    if (std::ranges::any_of(room.first(read),
+                            [](uint8_t byte) { return byte != 0; })) {
+      UseWrite(addr, read);
+    }
+    offset += read;
+    addr += read;
+    bytes -= read;
+    left_ -= read;
+  }
+}
+
+void Teller::TellPath(uint64_t fd) {
+  // "/proc/thread-self/fd/N"
+  std::array<char, 48> link = {};
+  constexpr char kFolder[] = "/proc/thread-self/fd/";
+  char* at = std::copy_n(kFolder, sizeof(kFolder) - 1, link.data());
+  uint32_t divisor = 1;
+  while (fd / divisor >= 10) {
+    divisor *= 10;
+  }
+  for (; divisor != 0; divisor /= 10) {
+    *at++ = static_cast<char>('0' + fd / divisor % 10);
+  }
+  std::array<uint8_t, 4095> path;
+  const uint64_t bytes =
+      Call(SYS_readlink, AddrOf(link.data()), AddrOf(path.data()), path.size());
+  if (!IsError(bytes)) {
+    TellBytes(ToldKind::kPath, std::span(path).first(bytes));
+  }
+}
+
+// ---- What calls write ------------------------------------------------------
+
+uint64_t ArgumentOf(const ToldBefore& call, size_t index) {
+  return call.arguments[std::min(index, call.arguments.size() - 1)];
+}
+
+const InputRules& RulesOf(ThreadState& thread) {
+  return *RuntimeOf(thread).Shared<const InputRules>(kRulesAt);
+}
+
+// Returns nullptr for a call of which nothing is known.
+const RawRule* RuleOf(ThreadState& thread, uint64_t number) {
+  if (number >= CLEW_RAW_RULES) {
+    return nullptr;
+  }
+  const RawRule& rule = RulesOf(thread).calls[number];
+  return rule.known != 0 ? &rule : nullptr;
+}
+
+void TellWritten(Teller& teller, const ToldBefore& call,
+                 const RawWritten& written, uint64_t result) {
+  const uint64_t addr = ArgumentOf(call, written.arg);
+  const uint64_t other = ArgumentOf(call, written.other);
+  const uint64_t bytes = written.bytes;
+  if (written.size == kRawOnInterrupt) {
+    if (result == static_cast<uint64_t>(-EINTR)) {
+      teller.TellRange(addr, bytes);
+    }
+    return;
+  }
+  if (IsError(result)) {
+    return;
+  }
+  uint64_t size = 0;
+  if (written.size == kRawFixed) {
+    size = bytes;
+  } else if (written.size == kRawResult) {
+    size = result * bytes;
+  } else if (written.size == kRawCounted) {
+    size = other * bytes;
+  } else if (written.size == kRawFdSet) {
+    size = (call.arguments[0] + 63) / 64 * 8;
+  } else if (written.size == kRawVector) {
+    teller.TellVector(addr, other, result);
+    return;
+  } else if (written.size == kRawLengthAt) {
+    uint32_t after = 0;
+    if (other != 0 && teller.ReadOrMiss(other, after)) {
+      teller.TellRange(addr, std::min(after, call.length_before));
+      teller.TellRange(other, sizeof(after));
+    }
+    return;
+  }
+  if (written.limit != CLEW_RAW_NO_LIMIT) {
+    size = std::min(size, ArgumentOf(call, written.limit));
+  }
+  teller.TellRange(addr, size);
+}
+
+uint32_t RequestBytes(const InputRules& rules, uint64_t number,
+                      uint32_t request) {
+  const uint64_t key = number << 32 | request;
+  const auto key_of = [](const RawRequestRule& rule) {
+    return uint64_t{rule.request.number} << 32 | rule.request.request;
+  };
+  const std::span<const RawRequestRule> requests =
+      std::span(rules.requests)
+          .first(std::min<size_t>(rules.request_count, CLEW_RAW_REQUESTS));
+  const auto found = std::ranges::lower_bound(requests, key, {}, key_of);
+  if (found != requests.end() && key_of(*found) == key) {
+    return found->bytes;
+  }
+  return number != SYS_ioctl || IoctlArgumentBytes(request) == 0
+             ? CLEW_RAW_REQUEST_UNKNOWN
+             : IoctlWrittenBytes(request);
+}
+
+void TellRequest(Teller& teller, const ToldBefore& call,
+                 const InputRules& rules, size_t argument) {
+  const auto request = static_cast<uint32_t>(ArgumentOf(call, argument));
+  const uint32_t bytes = RequestBytes(rules, call.number, request);
+  if (bytes == CLEW_RAW_REQUEST_UNKNOWN) {
+    teller.Miss(Untold::kNotInTable);
+  } else {
+    teller.TellRange(ArgumentOf(call, argument + 1), bytes);
+  }
+}
+
+bool IsRegularFile(uint64_t fd) {
+  struct stat info = {};
+  return !IsError(Call(SYS_fstat, fd, AddrOf(&info))) && S_ISREG(info.st_mode);
+}
+
+void TellMapped(Teller& teller, const ToldBefore& call, uint64_t addr) {
+  const uint64_t bytes = call.arguments[1];
+  const uint64_t protection = call.arguments[2];
+  const uint64_t flags = call.arguments[3];
+  const auto fd = static_cast<uint32_t>(call.arguments[4]);
+  if ((flags & MAP_ANONYMOUS) != 0) {
+    return;
+  }
+  // What is no file may be other than what is read, or be taken by that.
+  if (!IsRegularFile(fd)) {
+    teller.Miss(Untold::kNotInTable);
+    return;
+  }
+  const bool is_shared = (flags & MAP_TYPE) != MAP_PRIVATE;
+  if (is_shared && (protection & PROT_WRITE) != 0) {
+    teller.Miss(Untold::kSharedFile);
+  }
+  teller.TellPath(fd);
+  teller.TellFile(fd, call.arguments[5], addr, RoundUpToPage(bytes));
+}
+
+// The kernel writes the new thread's number in two places, one of them perhaps
+// later than this; that is in the new thread's memory.
+void TellClone(Teller& teller, uint64_t flags, uint64_t parent, uint64_t child,
+               uint64_t result) {
+  const auto tid = static_cast<uint32_t>(result);
+  if ((flags & CLONE_PARENT_SETTID) != 0) {
+    teller.TellWord(parent, tid);
+  }
+  if ((flags & CLONE_CHILD_SETTID) != 0 && (flags & CLONE_VM) != 0) {
+    teller.TellWord(child, tid);
+  }
+}
+
+void TellClone3(Teller& teller, uint64_t addr, uint64_t result) {
+  // Of struct clone_args.
+  struct Arguments {
+    uint64_t flags;
+    uint64_t pidfd;
+    uint64_t child_tid;
+    uint64_t parent_tid;
+  };
+  Arguments arguments = {};
+  if (!teller.ReadOrMiss(addr, arguments)) {
+    return;
+  }
+  TellClone(teller, arguments.flags, arguments.parent_tid, arguments.child_tid,
+            result);
+  if ((arguments.flags & CLONE_PIDFD) != 0) {
+    teller.TellRange(arguments.pidfd, sizeof(int));
+  }
+}
+
+// Words that the kernel itself writes.
+void TellFutex(Teller& teller, const ToldBefore& call) {
+  switch (static_cast<int>(call.arguments[1]) & FUTEX_CMD_MASK) {
+    case FUTEX_WAKE_OP:
+      teller.TellRange(call.arguments[4], sizeof(uint32_t));
+      break;
+    case FUTEX_LOCK_PI:
+    case FUTEX_UNLOCK_PI:
+    case FUTEX_TRYLOCK_PI:
+    case FUTEX_WAIT_REQUEUE_PI:
+    case FUTEX_CMP_REQUEUE_PI:
+    case FUTEX_LOCK_PI2:
+      teller.TellRange(call.arguments[0], sizeof(uint32_t));
+      break;
+    default:
+      break;
+  }
+}
+
+void TellMessage(Teller& teller, uint64_t header, uint64_t received,
+                 uint32_t name_bytes_max) {
+  msghdr message = {};
+  if (!teller.ReadOrMiss(header, message)) {
+    return;
+  }
+  teller.TellVector(AddrOf(message.msg_iov), message.msg_iovlen, received);
+  teller.TellRange(AddrOf(message.msg_name),
+                   std::min(uint32_t{message.msg_namelen}, name_bytes_max));
+  teller.TellRange(AddrOf(message.msg_control), message.msg_controllen);
+  teller.TellRange(header, sizeof(message));
+}
+
+void TellMessages(Teller& teller, uint64_t messages, uint64_t count) {
+  // How long a name's buffer was is not known any more.
+  constexpr uint32_t kNameBytesMax = sizeof(sockaddr_storage);
+  for (uint64_t i = 0; i < std::min(count, kIovecMax); ++i) {
+    const uint64_t entry = messages + i * sizeof(mmsghdr);
+    const uint64_t received_at = entry + offsetof(mmsghdr, msg_len);
+    uint32_t received = 0;
+    if (!teller.ReadOrMiss(received_at, received)) {
+      return;
+    }
+    TellMessage(teller, entry, received, kNameBytesMax);
+    teller.TellRange(received_at, sizeof(received));
+  }
+}
+
+void TellSpecial(Teller& teller, const ToldBefore& call,
+                 const InputRules& rules, const RawRule& rule,
+                 uint64_t result) {
+  const std::array<uint64_t, 6>& arguments = call.arguments;
+  switch (rule.special) {
+    case kRawRequest:
+      TellRequest(teller, call, rules, rule.request);
+      break;
+    case kRawMmap:
+      TellMapped(teller, call, result);
+      break;
+    case kRawClone:
+      if (call.number == SYS_clone) {
+        TellClone(teller, arguments[0], arguments[2], arguments[3], result);
+        if ((arguments[0] & CLONE_PIDFD) != 0) {
+          teller.TellRange(arguments[2], sizeof(int));
+        }
+      } else {
+        TellClone3(teller, arguments[0], result);
+      }
+      break;
+    case kRawFutex:
+      TellFutex(teller, call);
+      break;
+    case kRawReceiveMessage:
+      TellMessage(teller, arguments[1], result, call.length_before);
+      break;
+    case kRawReceiveMessages:
+      TellMessages(teller, arguments[1], result);
+      break;
+    case kRawSendMessages:  // the length sent, in each
+      teller.TellRange(arguments[1], result * sizeof(mmsghdr));
+      break;
+    case kRawMessageReceive:  // the type, then the text
+      teller.TellRange(arguments[1], sizeof(long) + result);
+      break;
+    case kRawSharedMemory:
+    case kRawFailsOnly:
+      teller.Miss(Untold::kNotInTable);
+      break;
+    default:
+      break;
+  }
+}
+
+// ---- What calls put out ----------------------------------------------------
+
+// Returns whether all could be read.
+bool AddToDigest(ThreadState& thread, uint64_t addr, uint64_t bytes,
+                 uint64_t& digest) {
+  std::array<uint8_t, 1024> buffer;
+  while (bytes != 0) {
+    const std::span<uint8_t> part =
+        std::span(buffer).first(std::min<uint64_t>(bytes, buffer.size()));
+    if (ReadSome(thread, addr, part) != part.size()) {
+      return false;
+    }
+    digest = Digest(std::as_bytes(part), digest);
+    addr += part.size();
+    bytes -= part.size();
+  }
+  return true;
+}
+
+bool DigestOutput(ThreadState& thread, const ToldBefore& call, uint8_t output,
+                  uint64_t bytes, uint64_t& digest) {
+  uint64_t vector = call.arguments[1];
+  uint64_t entries = call.arguments[2];
+  if (output == kRawOutputBuffer) {
+    return AddToDigest(thread, vector, bytes, digest);
+  }
+  if (output == kRawOutputMessage) {
+    msghdr message = {};
+    if (!Read(thread, vector, message)) {
+      return false;
+    }
+    vector = AddrOf(message.msg_iov);
+    entries = message.msg_iovlen;
+  }
+  return ForVector(thread, vector, entries, bytes,
+                   [&](uint64_t addr, uint64_t part) {
+                     return AddToDigest(thread, addr, part, digest);
+                   });
+}
+
+void NoteOutput(ThreadState& thread, const ToldBefore& call, uint8_t output,
+                uint64_t bytes, ToldCall& told) {
+  uint64_t digest = kEmptyDigest;
+  if (DigestOutput(thread, call, output, bytes, digest)) {
+    told.output_digest = digest;
+    told.output_bytes = bytes;
+    told.has_output = 1;
+  }
+}
+
+// The length that an argument points to.
+uint32_t LengthOf(ThreadState& thread, uint64_t number,
+                  const std::array<uint64_t, 6>& arguments) {
+  uint32_t length = 0;
+  if (number == SYS_recvmsg) {
+    Read(thread, arguments[1] + offsetof(msghdr, msg_namelen), length);
+    return length;
+  }
+  const RawRule* const rule = RuleOf(thread, number);
+  if (rule == nullptr) {
+    return 0;
+  }
+  for (const RawWritten& written : rule->writes) {
+    const size_t at = std::min<size_t>(written.other, arguments.size() - 1);
+    if (written.size == kRawLengthAt && arguments[at] != 0) {
+      Read(thread, arguments[at], length);
+    }
+  }
+  return length;
+}
+
+ToldCall CallOf(const ToldBefore& call) {
+  return {.number = call.number,
+          .args = call.arguments,
+          .entered_tsc = call.entered_tsc};
+}
+
+void TellEffects(ThreadState& thread, Teller& teller, const ToldBefore& call,
+                 uint64_t result, ToldCall& told) {
+  const RawRule* const rule = RuleOf(thread, call.number);
+  if (rule == nullptr) {
+    teller.Miss(Untold::kNotInTable);
+    return;
+  }
+  for (const RawWritten& written : rule->writes) {
+    TellWritten(teller, call, written, result);
+  }
+  if (IsError(result)) {
+    return;
+  }
+  TellSpecial(teller, call, RulesOf(thread), *rule, result);
+  if (rule->output != kRawNoOutput) {
+    NoteOutput(thread, call, rule->output, result, told);
+  }
+}
+
+}  // namespace
+
+ToldBefore BeforeCall(ThreadState& thread, uint64_t number,
+                      const std::array<uint64_t, 6>& arguments) {
+  ToldBefore call = {.number = number, .arguments = arguments};
+  call.length_before = LengthOf(thread, number, arguments);
+  call.entered_tsc = Tsc();
+  return call;
+}
+
+void TellCall(ThreadState& thread, const ToldBefore& call, uint64_t result) {
+  ToldCall told = CallOf(call);
+  told.result = result;
+  told.left_tsc = Tsc();
+  told.has_returned = 1;
+  Teller teller(thread);
+  if (result != kNotMade) {
+    TellEffects(thread, teller, call, result, told);
+    if (call.number == SYS_set_tid_address) {
+      thread.tell.clear_tid = call.arguments[0];
+    }
+  }
+  told.untold = teller.untold();
+  teller.TellItem(ToldKind::kCall, told);
+}
+
+void TellEnd(ThreadState& thread, const ToldBefore& call) {
+  Teller teller(thread);
+  if (call.number == SYS_exit) {
+    // Others wait for it.
+    teller.TellWord(thread.tell.clear_tid, 0);
+  }
+  teller.TellItem(ToldKind::kCall, CallOf(call));
+}
+
+void TellSignal(ThreadState& thread, const ToldSignal& signal,
+                uint64_t frame_bytes) {
+  Teller teller(thread);
+  teller.TellRange(signal.rsp, frame_bytes);
+  teller.TellItem(ToldKind::kSignal, signal);
+}
+
+void TellInsn(ThreadState& thread, uint64_t ip) {
+  Teller teller(thread);
+  teller.TellItem(ToldKind::kInsn, ToldInsn{.ip = ip,
+                                            .rax = thread.gpr[0],
+                                            .rbx = thread.gpr[3],
+                                            .rcx = thread.gpr[1],
+                                            .rdx = thread.gpr[2],
+                                            .rflags = thread.rflags});
+}
+
+}  // namespace clew::tracer

@@ -1,0 +1,22 @@
+#include "recorder/tracer/runtime/park.h"
+
+#include "recorder/tracer/runtime/versions.h"
+
+namespace clew::tracer {
+
+void Park(ThreadState& thread, Parked why, uint64_t addr) {
+  LeaveProgram(thread);
+  thread.signals.boundary = addr;
+  thread.tell.parked = why;
+  asm volatile("int3" ::: "memory");
+  thread.tell.parked = Parked::kNot;
+}
+
+void ParkIfAsked(ThreadState& thread, uint64_t addr) {
+  if (thread.tell.is_recorded != 0 &&
+      RuntimeOf(thread).shared->is_stopping.load() != 0) {
+    Park(thread, Parked::kAsked, addr);
+  }
+}
+
+}  // namespace clew::tracer

@@ -1,0 +1,24 @@
+#ifndef CLEW_RECORDER_TRACER_RUNTIME_PARK_H_
+#define CLEW_RECORDER_TRACER_RUNTIME_PARK_H_
+
+#include <cstdint>
+
+#include "recorder/tracer/runtime/runtime.h"
+
+// Threads of a process that tells what comes in, which runs free, stop where
+// the recorder is to look: by a breakpoint, at a boundary, with the program's
+// registers in the state. So the recorder finds all of them at their places in
+// the program, and can let them go on there without the runtime.
+
+namespace clew::tracer {
+
+// Stops the thread at `addr`, until the recorder lets it go on.
+void Park(ThreadState& thread, Parked why, uint64_t addr);
+
+// Likewise if the recorder wants all threads to stop. REQUIRES: the log is
+// empty.
+void ParkIfAsked(ThreadState& thread, uint64_t addr);
+
+}  // namespace clew::tracer
+
+#endif  // CLEW_RECORDER_TRACER_RUNTIME_PARK_H_

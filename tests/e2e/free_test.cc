@@ -1,0 +1,131 @@
+// Goal: what fails under `clew record --source tracer --free`, all threads at
+// once, is solved, replayed every time, and told as it came about; a program
+// ends as it would have, whatever it does meanwhile; what has no meaning there
+// is refused.
+// Method: the built program, on programs that fail whatever their threads do,
+// and on programs of the host that fork, replace themselves and end by signals.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "tests/e2e/clew_command.h"
+
+namespace clew::e2e {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+ProgramOutput RecordFree(const std::string& bundle,
+                         const std::vector<std::string>& command,
+                         const std::vector<std::string>& options = {}) {
+  std::vector<std::string> args = {"record", "--source", "tracer",
+                                   "--free", "-o",       bundle};
+  args.insert(args.end(), options.begin(), options.end());
+  args.emplace_back("--");
+  args.insert(args.end(), command.begin(), command.end());
+  return Clew(args);
+}
+
+struct FreeCase {
+  const char* program;
+  const char* told;  // by solve
+};
+
+void PrintTo(const FreeCase& c, std::ostream* out) { *out << c.program; }
+
+class FreeFailureTest : public testing::TestWithParam<FreeCase> {};
+
+TEST_P(FreeFailureTest, IsSolvedAndReplayed) {
+  const Scratch scratch;
+  const std::string bundle = scratch.Path("fail.clew");
+  const ProgramOutput recorded =
+      RecordFree(bundle, {Tracee(GetParam().program)}, {"--until-fail"});
+  ASSERT_EQ(recorded.exit_status, kExitFinding) << recorded.text;
+  EXPECT_THAT(recorded.text, Not(HasSubstr("not known whole")));
+  EXPECT_THAT(recorded.text, Not(HasSubstr("to repeat this run")));
+  const ProgramOutput info = Clew({"info", bundle});
+  EXPECT_THAT(info.text, HasSubstr("software (tracer, threads at once)"));
+  EXPECT_THAT(info.text, HasSubstr("loss          none"));
+  ExpectSolvedAndReplayed(bundle, GetParam().told);
+}
+
+std::string NameOf(const testing::TestParamInfo<FreeCase>& test) {
+  std::string name = test.param.program;
+  std::ranges::replace(name, '/', '_');
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Programs, FreeFailureTest,
+                         testing::Values(FreeCase{"handler", "memory-exact"},
+                                         FreeCase{"channels", "memory-exact"},
+                                         FreeCase{"deadlocks/condition",
+                                                  "  deadlock   "}),
+                         NameOf);
+
+struct EndCase {
+  const char* name;
+  std::vector<std::string> command;
+  int exit_status;
+  const char* told;  // by record
+};
+
+void PrintTo(const EndCase& c, std::ostream* out) { *out << c.name; }
+
+class FreeEndTest : public testing::TestWithParam<EndCase> {};
+
+TEST_P(FreeEndTest, IsThatOfTheProgramAndIsFollowed) {
+  const Scratch scratch;
+  const std::string bundle = scratch.Path("b.clew");
+  const ProgramOutput recorded = RecordFree(bundle, GetParam().command);
+  ASSERT_EQ(recorded.exit_status, GetParam().exit_status) << recorded.text;
+  EXPECT_THAT(recorded.text, HasSubstr(GetParam().told));
+  ExpectSolvedAndReplayed(bundle, "memory-exact");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Programs, FreeEndTest,
+    testing::Values(
+        EndCase{"exit", {"/bin/sh", "-c", "exit 3"}, kExitOk, "exit status 3"},
+        EndCase{
+            "exec", {"/bin/sh", "-c", "exec ls /"}, kExitOk, "exit status 0"},
+        EndCase{"no_such_exec",
+                {"/bin/sh", "-c", "exec /no/such/program"},
+                kExitOk,
+                "exit status 127"},
+        EndCase{"children",
+                {"/bin/sh", "-c", "ls / | wc -l; exit 4"},
+                kExitOk,
+                "exit status 4"},
+        EndCase{"own_signal",
+                {"/bin/sh", "-c", "kill -SEGV $$"},
+                kExitFinding,
+                "SIGSEGV"},
+        EndCase{"asleep",
+                {"/usr/bin/timeout", "-s", "KILL", "100", "/bin/sh", "-c",
+                 "kill -ABRT $PPID"},
+                kExitFinding,
+                "SIGABRT"}),
+    [](const auto& test) { return std::string(test.param.name); });
+
+TEST(FreeTest, WhatHasNoMeaningThereIsRefused) {
+  const Scratch scratch;
+  for (const char* option : {"--seed=2", "--cores=2", "--quantum=9", "--cyc"}) {
+    SCOPED_TRACE(option);
+    const ProgramOutput refused =
+        RecordFree(scratch.Path("b.clew"), {"/bin/true"}, {option});
+    EXPECT_EQ(refused.exit_status, kExitUsage) << refused.text;
+    EXPECT_THAT(refused.text, HasSubstr("is not for --free"));
+  }
+  const ProgramOutput other =
+      Clew({"record", "--source", "step", "--free", "-o",
+            scratch.Path("b.clew"), "--", "/bin/true"});
+  EXPECT_EQ(other.exit_status, kExitUsage) << other.text;
+  EXPECT_THAT(other.text, HasSubstr("--free needs --source tracer"));
+}
+
+}  // namespace
+}  // namespace clew::e2e
