@@ -217,26 +217,19 @@ void NativeRun::RetireFollowed(NativeThread& thread, uint64_t next_ip) {
 Status NativeRun::Follow(NativeThread& thread, const CodeStretch& stretch) {
   RetireFollowed(thread, stretch.start);
   CLEW_ASSIGN_OR_RETURN(ran, ran_code_.Find(stretch, state_.now));
-  const size_t bytes = stretch.code.size();
-  const RanStretch::Branch* last = nullptr;
+  if (stretch.code.empty()) {
+    return {};
+  }
   CLEW_RETURN_IF_ERROR(ShowVersion(thread, ran->version));
   EnterUserMode(thread);
   CoreEncoder& encoder = state_.EncoderOf(thread);
-  for (const RanStretch::Branch& branch : ran->branches) {
-    if (branch.end >= bytes) {
-      last = branch.end == bytes ? &branch : nullptr;
-      break;
-    }
-    encoder.AdvanceTime(TscTicks(state_.now + branch.insns));
-    const TraceeAddr next(stretch.start + branch.end);
-    encoder.Branch(branch.branch_class, next, next);
-  }
-  const size_t insns = last != nullptr ? last->insns : ran->CountInsns(bytes);
+  const auto [insns, last] = EncodeStretch(
+      stretch, *ran, encoder, [&](const RanStretch::Branch& branch) {
+        encoder.AdvanceTime(TscTicks(state_.now + branch.insns));
+      });
   if (insns != 0) {
     state_.now += insns - 1;
-    followed_ =
-        Followed{last != nullptr ? last->branch_class : BranchClass::kNone,
-                 TraceeAddr(stretch.start + bytes)};
+    followed_ = last;
   }
   return {};
 }

@@ -66,13 +66,7 @@ class NativeRun final : public ProgramRun {
   const NativeThread* last_ = nullptr;  // that ran
   uint64_t idle_ns_ = 0;
   RanCode ran_code_;
-  // Of a leap: the last instruction, of which it is not known yet what
-  // followed.
-  struct Followed {
-    x86::BranchClass branch_class = x86::BranchClass::kNone;
-    TraceeAddr fall_through;
-  };
-  std::optional<Followed> followed_;
+  std::optional<LastInsn> followed_;  // of a leap
 };
 
 }  // namespace clew::recorder

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "common/result.h"
@@ -10,6 +11,7 @@
 #include "common/x86/branch.h"
 #include "recorder/native/known_code.h"
 #include "recorder/native/leaps.h"
+#include "recorder/pt_encoder/core_encoder.h"
 
 namespace clew::recorder {
 
@@ -28,6 +30,36 @@ struct RanStretch {
   // How many instructions a stretch of so many bytes has that begins so.
   size_t CountInsns(size_t bytes) const;
 };
+
+// The last instruction of a stretch that ran, of which it is not known yet what
+// followed.
+struct LastInsn {
+  x86::BranchClass branch_class = x86::BranchClass::kNone;
+  TraceeAddr fall_through;
+};
+
+// Encodes the branches of a stretch, but for one that is its last instruction.
+// `before` is called with each before it. Returns how many instructions it has,
+// and the last one if it has any. REQUIRES: `ran` is its, or begins so.
+template <class Before>
+std::pair<size_t, LastInsn> EncodeStretch(const CodeStretch& stretch,
+                                          const RanStretch& ran,
+                                          CoreEncoder& encoder, Before before) {
+  const size_t bytes = stretch.code.size();
+  const TraceeAddr end(stretch.start + bytes);
+  for (const RanStretch::Branch& branch : ran.branches) {
+    if (branch.end == bytes) {
+      return {branch.insns, {branch.branch_class, end}};
+    }
+    if (branch.end > bytes) {
+      break;
+    }
+    before(branch);
+    const TraceeAddr next(stretch.start + branch.end);
+    encoder.Branch(branch.branch_class, next, next);
+  }
+  return {ran.CountInsns(bytes), {x86::BranchClass::kNone, end}};
+}
 
 // The stretches that leaps told of, each decoded once. Memory: some bytes for
 // each instruction of the code that has numbers.

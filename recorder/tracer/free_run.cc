@@ -378,8 +378,7 @@ SyscallCall FreeRun::NoteCall(Thread& thread) {
   SyscallCall call;
   call.number = state.gpr[0];
   call.row = FindSyscall(call.number);
-  call.args = {state.gpr[7],  state.gpr[6], state.gpr[2],
-               state.gpr[10], state.gpr[8], state.gpr[9]};
+  call.args = ArgumentsOf(state);
   thread.native->call = call;
   thread.native->call_ip = state.last_call;
   thread.native->ip = state.last_call + kSyscallBytes;

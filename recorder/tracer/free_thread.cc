@@ -198,8 +198,7 @@ void FreeThread::FollowUp(const recorder::SyscallCall& call, int64_t result,
 Status FreeThread::Follow(const recorder::CodeStretch& stretch) {
   RetireFollowed(stretch.start);
   CLEW_ASSIGN_OR_RETURN(ran, code_.Find(stretch, tsc_));
-  const size_t bytes = stretch.code.size();
-  if (bytes == 0) {
+  if (stretch.code.empty()) {
     return {};
   }
   if (ran->version > version_) {  // the time is told before it runs first
@@ -210,20 +209,10 @@ Status FreeThread::Follow(const recorder::CodeStretch& stretch) {
     }
   }
   EnterUserMode(stretch.start);
-  const RanStretch::Branch* last = nullptr;
-  for (const RanStretch::Branch& branch : ran->branches) {
-    if (branch.end >= bytes) {
-      last = branch.end == bytes ? &branch : nullptr;
-      break;
-    }
-    const TraceeAddr next(stretch.start + branch.end);
-    encoder().Branch(branch.branch_class, next, next);
-  }
-  const size_t insns = last != nullptr ? last->insns : ran->CountInsns(bytes);
+  const auto [insns, last] =
+      EncodeStretch(stretch, *ran, encoder(), [](const RanStretch::Branch&) {});
   state_.insns = state_.insns.value_or(0) + insns;
-  followed_ =
-      Followed{last != nullptr ? last->branch_class : BranchClass::kNone,
-               TraceeAddr(stretch.start + bytes)};
+  followed_ = last;
   return {};
 }
 

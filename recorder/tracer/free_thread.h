@@ -60,12 +60,7 @@ class FreeThread {
   uint64_t tsc_ = 0;       // what comes next ran behind it
   uint64_t told_tsc_ = 0;  // by the trace
   uint64_t version_ = 0;   // of code that it has shown
-  // The last instruction, of which it is not known yet what followed.
-  struct Followed {
-    x86::BranchClass branch_class = x86::BranchClass::kNone;
-    TraceeAddr fall_through;
-  };
-  std::optional<Followed> followed_;
+  std::optional<recorder::LastInsn> followed_;
 };
 
 }  // namespace clew::tracer

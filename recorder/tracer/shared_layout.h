@@ -272,6 +272,12 @@ struct ThreadState {
   TellState tell;
 };
 
+// Of the system call that a thread makes.
+inline std::array<uint64_t, 6> ArgumentsOf(const ThreadState& thread) {
+  const std::array<uint64_t, 16>& gpr = thread.gpr;
+  return {gpr[7], gpr[6], gpr[2], gpr[10], gpr[8], gpr[9]};
+}
+
 // As entries.S has them.
 static_assert(offsetof(ThreadState, rflags) == 128 &&
               offsetof(ThreadState, resume) == 136 &&

@@ -596,10 +596,7 @@ void TellCall(ThreadState& thread, const ToldBefore& call, uint64_t result) {
 
 void TellEnd(ThreadState& thread, const ToldBefore& call) {
   Teller teller(thread);
-  if (call.number == SYS_exit) {
-    // Others wait for it.
-    teller.TellWord(thread.tell.clear_tid, 0);
-  }
+  teller.TellWord(thread.tell.clear_tid, 0);  // others wait for it
   teller.TellItem(ToldKind::kCall, CallOf(call));
 }
 

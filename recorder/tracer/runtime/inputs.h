@@ -35,7 +35,7 @@ ToldBefore BeforeCall(ThreadState& thread, uint64_t number,
 // nothing.
 void TellCall(ThreadState& thread, const ToldBefore& call, uint64_t result);
 
-// Tells of exit or exit_group, which do not return, before it is made.
+// Tells of exit(2), which does not return, before it is made.
 void TellEnd(ThreadState& thread, const ToldBefore& call);
 
 // Tells that a handler begins: its frame of `frame_bytes` is at signal.rsp.

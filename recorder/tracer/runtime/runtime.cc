@@ -73,12 +73,6 @@ void DropChanged(Runtime& runtime, uint64_t number,
   }
 }
 
-// Of a system call.
-std::array<uint64_t, 6> ArgumentsOf(const ThreadState& thread) {
-  const std::array<uint64_t, 16>& gpr = thread.gpr;
-  return {gpr[7], gpr[6], gpr[2], gpr[10], gpr[8], gpr[9]};
-}
-
 // Makes a system call of the program.
 uint64_t Make(ThreadState& thread, uint64_t number,
               const std::array<uint64_t, 6>& arguments) {
