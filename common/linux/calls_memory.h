@@ -14,7 +14,7 @@ inline constexpr SyscallRow kMemoryCalls[] = {
     CLEW_CALL(brk, "l"),
     CLEW_CALL(mremap, "lllll"),
     CLEW_CALL(msync, "lli"),
-    CLEW_CALL_FAILING(mincore, "lll"),
+    CLEW_CALL(mincore, "lll", .writes = {Pages(2, 1)}),
     CLEW_CALL(madvise, "lli"),
     CLEW_CALL(shmget, "ili"),
     CLEW_CALL(shmat, "ili", .special = SpecialEffect::kSharedMemory),

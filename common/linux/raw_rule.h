@@ -27,6 +27,7 @@ enum RawSize {
   kRawResult = 5,
   kRawLengthAt = 6,
   kRawOnInterrupt = 7,
+  kRawPages = 8,
 };
 
 // SyscallOutput of common/linux/syscall_table.h.

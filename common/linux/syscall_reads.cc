@@ -78,6 +78,7 @@ class RowReads {
       case Extent::kResult:
       case Extent::kLengthAt:
       case Extent::kOnInterrupt:
+      case Extent::kPages:
         return;
     }
   }

@@ -102,6 +102,9 @@ constexpr Pointee LengthAt(uint8_t arg, uint8_t other) {
 constexpr Pointee OnInterrupt(uint8_t arg, uint16_t bytes) {
   return {.arg = arg, .extent = Extent::kOnInterrupt, .bytes = bytes};
 }
+constexpr Pointee Pages(uint8_t arg, uint8_t bytes_argument) {
+  return {.arg = arg, .extent = Extent::kPages, .other = bytes_argument};
+}
 constexpr Pointee Length(uint8_t arg, uint8_t other) {
   return {arg, Extent::kLength, other, sizeof(socklen_t)};
 }

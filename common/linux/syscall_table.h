@@ -63,6 +63,7 @@ enum class Extent : uint8_t {
   kLengthAt,     // the smaller of the 32-bit length at argument `other` before
                  // and after the call; the length itself is written too
   kOnInterrupt,  // `bytes`, but only if the result is -EINTR
+  kPages,        // a byte for each page of argument `other` bytes
   // Read only.
   kLength,    // `bytes`, if argument `other` is not null either
   kText,      // up to a NUL, which counts, too

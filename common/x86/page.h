@@ -19,6 +19,11 @@ constexpr uint64_t RoundUpToPage(uint64_t bytes) {
   return RoundUp(bytes, kPageBytes);
 }
 
+// Returns how many pages so many bytes take.
+constexpr uint64_t PagesIn(uint64_t bytes) {
+  return RoundUpToPage(bytes) / kPageBytes;
+}
+
 }  // namespace clew
 #endif
 

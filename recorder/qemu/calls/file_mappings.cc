@@ -329,11 +329,32 @@ std::vector<MemoryRange> FileMappings::NotDiscarded(
   return ranges;
 }
 
+std::vector<MemoryRange> FileMappings::Advised(
+    const SyscallCall& call, int64_t result, const GuestMemory& memory) const {
+  const auto advice = static_cast<uint32_t>(call.args[2]);
+  if (advice == MADV_DONTNEED && result == 0) {
+    return NotDiscarded(call, memory);
+  }
+  constexpr uint64_t kPagesMax = 1 << 14;  // nobody waits for more
+  const uint64_t pages = PagesIn(call.args[1]);
+  if ((advice != MADV_DONTNEED && advice != MADV_REMOVE) ||
+      call.args[0] % kPageBytes != 0 || pages > kPagesMax) {
+    return {};
+  }
+  std::vector<MemoryRange> ranges;
+  for (uint64_t page = call.args[0]; page != call.args[0] + pages * kPageBytes;
+       page += kPageBytes) {
+    if (memory.Load<uint8_t>(page)) {
+      ranges.push_back({page, kPageBytes});
+    }
+  }
+  return ranges;
+}
+
 std::vector<MemoryRange> FileMappings::ChangedBy(
     const SyscallCall& call, int64_t result, const GuestMemory& memory) const {
-  if (call.number == __NR_madvise && call.args[2] == MADV_DONTNEED &&
-      result == 0) {
-    return NotDiscarded(call, memory);
+  if (call.number == __NR_madvise) {
+    return Advised(call, result, memory);
   }
   std::vector<MemoryRange> ranges;
   const auto changed =

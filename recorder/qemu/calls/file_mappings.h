@@ -57,7 +57,8 @@ class FileMappings {
               const GuestMemory& memory);
 
   // Memory that `call` changed by way of the file behind it. Of memory that was
-  // discarded (MADV_DONTNEED) that which is not zero now.
+  // discarded (MADV_DONTNEED) that which is not zero now; all of it where it
+  // was punched out of its file (MADV_REMOVE), or the call failed half way.
   std::vector<MemoryRange> ChangedBy(const SyscallCall& call, int64_t result,
                                      const GuestMemory& memory) const;
 
@@ -80,6 +81,8 @@ class FileMappings {
     FileId file;
   };
   static std::optional<FileId> IdOf(const GuestMemory& memory, int fd);
+  std::vector<MemoryRange> Advised(const SyscallCall& call, int64_t result,
+                                   const GuestMemory& memory) const;
   std::vector<MemoryRange> NotDiscarded(const SyscallCall& call,
                                         const GuestMemory& memory) const;
   bool IsMapped(uint64_t addr) const;

@@ -17,6 +17,7 @@
 #include "common/check.h"
 #include "common/digest.h"
 #include "common/linux/request_table.h"
+#include "common/x86/page.h"
 #include "recorder/qemu/calls/ipc_calls.h"
 #include "recorder/qemu/calls/program_descriptor.h"
 #include "recorder/qemu/calls/refused_uses.h"
@@ -102,6 +103,8 @@ void AddWritten(const SyscallCall& call, const Pointee& written, int64_t result,
       return AddVector(addr, other, count, memory, ranges);
     case Extent::kFdSet:
       return AddRange(addr, (ArgumentOf(call, 0) + 63) / 64 * 8, ranges);
+    case Extent::kPages:
+      return AddRange(addr, PagesIn(other), ranges);
     default:
       return;
   }

@@ -129,12 +129,34 @@ TEST_F(FileMappingsTest, OfDiscardedMemoryThatIsToldWhichIsNotZero) {
   static_cast<char*>(at)[2 * kPageBytes + 7] = 1;
   EXPECT_THAT(Changed(__NR_madvise, {addr, 4 * kPageBytes, MADV_DONTNEED}, 0),
               ElementsAre(MemoryRange{addr + 2 * kPageBytes, kPageBytes}));
-  EXPECT_THAT(
-      Changed(__NR_madvise, {addr, 4 * kPageBytes, MADV_DONTNEED}, -EINVAL),
-      IsEmpty());
   EXPECT_THAT(Changed(__NR_madvise, {addr, 4 * kPageBytes, MADV_WILLNEED}, 0),
               IsEmpty());
   munmap(at, 4 * kPageBytes);
+}
+
+TEST_F(FileMappingsTest, OfAdviceThatFailsOrPunchesHolesEachPageIsTold) {
+  void* at =
+      mmap(reinterpret_cast<void*>(kAt), 2 * kPageBytes, PROT_READ | PROT_WRITE,
+           MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+  const uint64_t addr = kAt;
+  ASSERT_EQ(reinterpret_cast<uint64_t>(at), addr);
+  const auto both = ElementsAre(MemoryRange{addr, kPageBytes},
+                                MemoryRange{addr + kPageBytes, kPageBytes});
+  EXPECT_THAT(
+      Changed(__NR_madvise, {addr, 3 * kPageBytes, MADV_DONTNEED}, -ENOMEM),
+      both)
+      << "and not the page that is not there";
+  EXPECT_THAT(Changed(__NR_madvise, {addr, kPageBytes + 1, MADV_REMOVE}, 0),
+              both);
+  EXPECT_THAT(
+      Changed(__NR_madvise, {addr + 1, kPageBytes, MADV_DONTNEED}, -EINVAL),
+      IsEmpty());
+  EXPECT_THAT(Changed(__NR_madvise, {addr, UINT64_MAX, MADV_DONTNEED}, -EINVAL),
+              IsEmpty());
+  EXPECT_THAT(
+      Changed(__NR_madvise, {addr, uint64_t{1} << 46, MADV_DONTNEED}, -ENOMEM),
+      IsEmpty());
+  munmap(at, 2 * kPageBytes);
 }
 
 TEST_F(FileMappingsTest, WhatIsUnmappedCoveredOrMovedIsFollowed) {
