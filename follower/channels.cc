@@ -177,11 +177,12 @@ void Channels::Enter(const SyscallInput& call, const machine::Memory& memory) {
     case __NR_openat2:
       return MayNameDescriptor(memory, args[1]) ? ForgetAll() : void();
     case __NR_clone:
-    case __NR_clone3:
-      return call.result.value_or(0) < 0 ||
-                     NewThreadOf(call, MachineMemory(memory))
+    case __NR_clone3: {
+      const auto made = NewThreadOf(call, MachineMemory(memory));
+      return call.result.value_or(0) < 0 || (made && !made->is_process())
                  ? void()
                  : ForgetAll();
+    }
     case __NR_close_range:
     case __NR_sendmmsg:
     case __NR_fork:

@@ -32,6 +32,9 @@ std::optional<NewThread> AskedFor(const SyscallInput& call,
                      .tls = args[4],
                      .child_tid_addr = args[3]};
   }
+  if (call.number == __NR_vfork) {
+    return NewThread{.tid = {}, .flags = CLONE_VM | CLONE_VFORK};
+  }
   CloneArgs told = {};
   if (call.number != __NR_clone3 ||
       !memory.Read(args[0], std::as_writable_bytes(std::span(&told, 1)))) {
@@ -46,11 +49,13 @@ std::optional<NewThread> AskedFor(const SyscallInput& call,
 
 }  // namespace
 
+bool NewThread::is_process() const { return (flags & CLONE_THREAD) == 0; }
+
 std::optional<NewThread> NewThreadOf(const SyscallInput& call,
                                      const ProgramMemory& memory) {
   const int64_t result = call.result.value_or(-1);
   auto made = IsErrorResult(result) ? std::nullopt : AskedFor(call, memory);
-  if (!made || (made->flags & CLONE_THREAD) == 0) {
+  if (!made || (made->flags & CLONE_VM) == 0) {
     return std::nullopt;
   }
   made->tid = Tid(static_cast<int32_t>(result));

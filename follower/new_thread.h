@@ -16,11 +16,14 @@ struct NewThread {
   uint64_t stack_pointer = 0;   // 0: that of the thread that made it
   uint64_t tls = 0;             // with CLONE_SETTLS
   uint64_t child_tid_addr = 0;  // with CLONE_CHILD_SETTID, _CLEARTID
+
+  bool is_process() const;
 };
 
-// Returns the thread of this process that `call`, clone(2) or clone3(2), has
-// made. `memory` is as it was when the call was entered. nullopt: it is another
-// call, it failed, or it made a process.
+// Returns the thread that `call`, clone(2), clone3(2) or vfork(2), has made, in
+// this process or in one that has its memory. `memory` is as it was when the
+// call was entered. nullopt: it is another call, it failed, or it made a
+// process with memory of its own.
 std::optional<NewThread> NewThreadOf(const SyscallInput& call,
                                      const ProgramMemory& memory);
 

@@ -71,8 +71,10 @@ struct ThreadState {
   uint32_t block_done = 0;  // instructions of it that have retired
   uint64_t input = 0;       // position of the next input record
   ThreadPhase phase = ThreadPhase::kNotCreated;
-  uint64_t rseq_addr = 0;      // of its struct rseq; 0: none is registered
-  bool rseq_is_new = false;    // the kernel has not written there yet
+  uint64_t rseq_addr = 0;    // of its struct rseq; 0: none is registered
+  bool rseq_is_new = false;  // the kernel has not written there yet
+  // Of a process that has the recorded one's memory, but other descriptors.
+  bool is_child_process = false;
   Wait wait;                   // kInCall: what it waits for
   uint32_t slice = 0;          // of the last instruction
   machine::HeldBuffer buffer;  // where its stores wait; none without a model
@@ -302,6 +304,10 @@ class Process {
   Status ApplyWrites(size_t thread, std::span<const MemoryWrite> writes);
   Status WriteRseq(size_t thread, uint32_t slice);
   Status CreateThread(size_t parent, const NewThread& made);
+  // Whether what the thread does to descriptors and signals is followed.
+  bool IsInKernelModel(const ThreadState& thread) const {
+    return !options_.force_path && !thread.is_child_process;
+  }
   void Exit(size_t thread, const SyscallInput& call);
   Result<Followed> ReturnFromCall(size_t thread);
 

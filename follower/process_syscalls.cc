@@ -87,7 +87,7 @@ Result<Followed> Process::EnterSyscall(size_t thread) {
     engine_->OnSyscall(thread, *call);
   }
   const Wait wait =
-      options_.force_path ? Wait() : kernel_.Enter(*call, memory_);
+      IsInKernelModel(state) ? kernel_.Enter(*call, memory_) : Wait();
   switch (call->number) {
     case __NR_exit:
     case __NR_exit_group:
@@ -195,7 +195,7 @@ Result<Followed> Process::FinishCall(size_t thread, const SyscallInput& call) {
     }
   }
   CLEW_RETURN_IF_ERROR(ApplyWrites(thread, call.writes));
-  if (!options_.force_path) {
+  if (IsInKernelModel(state)) {
     kernel_.Leave(call);
   }
   state.registers.gpr[kRax] =
@@ -257,6 +257,8 @@ Status Process::CreateThread(size_t parent, const NewThread& made) {
     state.registers.fs_base = made.tls;
   }
   state.phase = ThreadPhase::kRunning;
+  state.is_child_process =
+      threads_[parent].is_child_process || made.is_process();
   if (engine_ != nullptr) {
     engine_->OnThreadCreated(parent, *child);
   }

@@ -146,11 +146,12 @@ TEST_F(ChannelsTest, WhatOthersMayPutIntoIsNotConstrained) {
   }
   for (const auto& call :
        {Call(SYS_fork, {}, 77), Call(SYS_clone, {CLONE_VFORK}, 77),
+        Call(SYS_clone, {CLONE_VM | CLONE_VFORK}, 77),
         Call(SYS_sendmmsg, {9, kBuffer, 1}, 1),
         Call(SYS_pidfd_getfd, {9, 4}, 12), Call(SYS_close_range, {3, 4}, 0)}) {
     channels_ = Channels();
     Make(SYS_pipe, {kBuffer}, {3, 4});
-    Run(Call(SYS_clone, {CLONE_THREAD}, 78));
+    Run(Call(SYS_clone, {CLONE_VM | CLONE_THREAD}, 78));
     EXPECT_FALSE(Take(3, 1));
     Run(call);
     EXPECT_TRUE(Take(3, 1)) << call.number;

@@ -1,6 +1,6 @@
-// Goal: clone and clone3 say the same of the thread that they make; what makes
-// no thread says nothing. Method: each way to call them, against what the
-// manual pages say of the arguments.
+// Goal: clone and clone3 say the same of the thread that they make, vfork as
+// much as it knows; what makes none with this memory says nothing. Method: each
+// way to call them, against what the manual pages say of the arguments.
 #include "follower/new_thread.h"
 
 #include <gtest/gtest.h>
@@ -57,8 +57,22 @@ TEST_F(NewThreadTest, Clone3SaysItInMemory) {
   EXPECT_EQ(made->child_tid_addr, 0x1111u);
 }
 
+TEST_F(NewThreadTest, AProcessWithThisMemoryIsOne) {
+  EXPECT_FALSE(Made(Clone3(kThreadFlags, 9))->is_process());
+  const auto spawned = Made(Clone3(CLONE_VM | CLONE_VFORK, 9));
+  ASSERT_TRUE(spawned);
+  EXPECT_TRUE(spawned->is_process());
+  EXPECT_EQ(spawned->stack_pointer, 0x7800u);
+  const auto forked = Made(Call(SYS_vfork, {1, 2, 3, 4, 5, 6}, 9));
+  ASSERT_TRUE(forked);
+  EXPECT_TRUE(forked->is_process());
+  EXPECT_EQ(forked->tid, Tid(9));
+  EXPECT_EQ(forked->stack_pointer, 0u);
+  EXPECT_EQ(forked->flags & CLONE_SETTLS, 0u);
+}
+
 TEST_F(NewThreadTest, WhatMakesNoThreadSaysNothing) {
-  EXPECT_FALSE(Made(Clone3(CLONE_VM | CLONE_VFORK, 9))) << "a process";
+  EXPECT_FALSE(Made(Clone3(CLONE_VFORK, 9))) << "memory of its own";
   EXPECT_FALSE(Made(Clone3(kThreadFlags, -38)));
   SyscallInput never_returned = Clone3(kThreadFlags, 9);
   never_returned.result.reset();
