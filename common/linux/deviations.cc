@@ -1,5 +1,6 @@
 #include "common/linux/deviations.h"
 
+#include <asm/prctl.h>
 #include <asm/unistd_64.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -212,6 +213,21 @@ std::string DeviationOfRobustList() {
 
 std::string DeviationOfVforkEnd() {
   return "vfork: what a child writes before it ends is not seen";
+}
+
+std::optional<std::string> DeviationOfGsBase(
+    uint64_t number, const std::array<uint64_t, 6>& args) {
+  if (number != __NR_arch_prctl) {
+    return std::nullopt;
+  }
+  switch (args[0]) {
+    case ARCH_SET_GS:
+      return fmt::format("arch_prctl(ARCH_SET_GS): {}", kNotThere);
+    case ARCH_GET_GS:
+      return fmt::format("arch_prctl(ARCH_GET_GS): {}", kNotThere);
+    default:
+      return std::nullopt;
+  }
 }
 
 std::optional<std::string> DeviationOfMxcsr(uint32_t mxcsr) {

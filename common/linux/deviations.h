@@ -31,6 +31,10 @@ std::string DeviationOfAbsentCall(std::string_view name);
 std::string DeviationOfRobustList();
 // Of a process that vfork(2) made and that ends.
 std::string DeviationOfVforkEnd();
+// Of arch_prctl(2) with GS, which the tracer needs for itself; nullopt:
+// `number` with `args` is another call.
+std::optional<std::string> DeviationOfGsBase(
+    uint64_t number, const std::array<uint64_t, 6>& args);
 // Of LDMXCSR that loads `mxcsr`; nullopt: it masks all exceptions.
 std::optional<std::string> DeviationOfMxcsr(uint32_t mxcsr);
 // Of FNSTSW.

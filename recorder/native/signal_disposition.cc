@@ -45,10 +45,15 @@ Disposition DispositionOf(const TracedProcess& process, Tid thread,
 }
 
 bool IsDropped(const TracedProcess& process, Tid thread, int signal) {
+  return IsDropped(
+      process, thread, signal,
+      StatusMask(StatusOf(process, process.first_thread()), "SigBlk"));
+}
+
+bool IsDropped(const TracedProcess& process, Tid thread, int signal,
+               uint64_t mask_of_first) {
   return DispositionOf(process, thread, signal) == Disposition::kIgnored &&
-         (StatusMask(StatusOf(process, process.first_thread()), "SigBlk") >>
-              (signal - 1) &
-          1) == 0;
+         (mask_of_first >> (signal - 1) & 1) == 0;
 }
 
 bool IsSignalDue(const TracedProcess& process, Tid thread) {

@@ -19,6 +19,9 @@ Disposition DispositionOf(const TracedProcess& process, Tid thread, int signal);
 // where it is traced, one of the threads is woken up for it, and its call
 // interrupted (prepare_signal in kernel/signal.c).
 bool IsDropped(const TracedProcess& process, Tid thread, int signal);
+// The same where it is known which signals the first thread blocks.
+bool IsDropped(const TracedProcess& process, Tid thread, int signal,
+               uint64_t mask_of_first);
 
 // Whether a signal that is not dropped is pending, and will be delivered when
 // the thread goes on, if no other thread takes it first.

@@ -79,7 +79,6 @@ class FreeRun final : public recorder::ProgramRun {
   Status Begin() {
     SharedHeader& header = shared_.header();
     header.tells_inputs = 1;
-    header.process = process_.process();
     FillRules(shared_.rules());
     CLEW_RETURN_IF_ERROR(Inject(process_, shared_));
     state_.hidden = MemoryOf(header.places);
@@ -96,9 +95,11 @@ class FreeRun final : public recorder::ProgramRun {
       CLEW_RETURN_IF_ERROR(Look());
     }
     if (state_.replaced) {
+      shared_.EndReading();
       return std::nullopt;
     }
     CLEW_RETURN_IF_ERROR(StopAll());
+    shared_.EndReading();
     return state_.end;
   }
 
@@ -112,6 +113,7 @@ class FreeRun final : public recorder::ProgramRun {
   Result<bool> LookAtStops();
   Status OnStop(Tid tid, const TraceeStop& stop);
   Status OnSignal(Tid tid, int signal);
+  bool IsDropped(Tid tid, int signal);
   Status OnPark(Tid tid, Thread& thread);
   Status OnExit(Tid tid, Thread& thread);
   Status OnGone(Tid tid);
@@ -125,7 +127,6 @@ class FreeRun final : public recorder::ProgramRun {
   Status Settle(Thread& thread);
   Status TakeOut(Tid tid, Thread& thread, user_regs_struct now, uint64_t ip);
   void EndByExit(Thread& thread);
-  SyscallCall NoteCall(Thread& thread);
   bool AllWaitForever();
   bool TimeIsOver() const;
   bool HasOthers(Tid tid) {
@@ -242,11 +243,28 @@ Status FreeRun::OnSignal(Tid tid, int signal) {
     case Disposition::kHandled:
       return process_.Continue(tid, signal);
     case Disposition::kIgnored:
+      if (thread != nullptr && !IsDropped(tid, signal)) {
+        threads_.StateOf(*thread).tell.is_interrupted = 1;
+      }
       return process_.Continue(tid, 0);
     case Disposition::kEnds:
       return EndBySignal(tid, signal);
   }
   return {};
+}
+
+// Whether it would have been dropped as it was sent, if nobody traced the
+// process.
+bool FreeRun::IsDropped(Tid tid, int signal) {
+  const Thread* const first = threads_.Find(process_.first_thread());
+  const SignalState signals =
+      first != nullptr ? threads_.StateOf(*first).signals : SignalState();
+  if (signals.is_holding != 0 || signals.is_blocking != 0) {
+    return recorder::IsDropped(
+        process_, tid, signal,
+        signals.is_holding != 0 ? signals.held_mask : signals.blocked_mask);
+  }
+  return recorder::IsDropped(process_, tid, signal);
 }
 
 Status FreeRun::EndBySignal(Tid tid, int signal) {
@@ -338,7 +356,7 @@ Status FreeRun::OnExit(Tid tid, Thread& thread) {
 }
 
 void FreeRun::EndByExit(Thread& thread) {
-  const SyscallCall call = NoteCall(thread);
+  const SyscallCall call = threads_.NoteCall(thread);
   thread.stopped = Stopped::kParked;
   if (!state_.end) {
     state_.EndByExit(*thread.native, call);
@@ -348,7 +366,7 @@ void FreeRun::EndByExit(Thread& thread) {
 // It is made without the runtime, which is gone then.
 Status FreeRun::OnExec(Tid tid, Thread& thread) {
   if (state_.end) {
-    NoteCall(thread);
+    threads_.NoteCall(thread);
     thread.stopped = Stopped::kParked;
     return {};
   }
@@ -371,19 +389,6 @@ Status FreeRun::OnExec(Tid tid, Thread& thread) {
 }
 
 // ---- The end ---------------------------------------------------------------
-
-// The call that the thread is in, or is about to make.
-SyscallCall FreeRun::NoteCall(Thread& thread) {
-  const ThreadState& state = threads_.StateOf(thread);
-  SyscallCall call;
-  call.number = state.gpr[0];
-  call.row = FindSyscall(call.number);
-  call.args = ArgumentsOf(state);
-  thread.native->call = call;
-  thread.native->call_ip = state.last_call;
-  thread.native->ip = state.last_call + kSyscallBytes;
-  return call;
-}
 
 // Lets a stopped thread have these registers, at an address of the program.
 Status FreeRun::TakeOut(Tid tid, Thread& thread, user_regs_struct now,
@@ -475,8 +480,9 @@ Status FreeRun::StopAll() {
   }
   state_.now = last;
   for (auto& [tid, thread] : threads_.all()) {
-    CLEW_RETURN_IF_ERROR(thread.leaves ? thread.log->End(__rdtsc())
-                                       : Settle(thread));
+    CLEW_RETURN_IF_ERROR(thread.leaves     ? thread.log->End(__rdtsc())
+                         : thread.is_child ? thread.log->End(last)
+                                           : Settle(thread));
   }
   const Thread* const failing = held_ ? threads_.Find(*held_) : nullptr;
   if (failing != nullptr && state_.end) {
@@ -490,7 +496,7 @@ Status FreeRun::Settle(Thread& thread) {
   const Tid tid = thread.native->tid;
   const ThreadState& state = threads_.StateOf(thread);
   if (thread.stopped == Stopped::kInCall) {
-    NoteCall(thread);
+    threads_.NoteCall(thread);
     CLEW_ASSIGN_OR_RETURN(now, process_.Registers(tid));
     const uint64_t result = now.rax;
     CLEW_RETURN_IF_ERROR(TakeOut(tid, thread, now, thread.native->ip));
@@ -528,7 +534,7 @@ bool FreeRun::AllWaitForever() {
         !process_.IsAsleep(tid)) {
       return false;
     }
-    const bool is_known = NoteCall(*thread).row != nullptr;
+    const bool is_known = threads_.NoteCall(*thread).row != nullptr;
     thread->native->state = NativeThread::State::kBlocked;
     const bool waits =
         is_known && WaitsForever(*thread->native, process_.process());

@@ -9,6 +9,7 @@
 #include <utility>
 #include <variant>
 
+#include "common/linux/deviations.h"
 #include "common/linux/request_table.h"
 #include "common/linux/syscall_result.h"
 #include "common/linux/syscall_table.h"
@@ -159,6 +160,9 @@ Status FreeThread::TakeCall(const CallItem& item) {
   if (told.has_returned != 0) {
     tsc_ = std::max(tsc_, told.left_tsc);
   }
+  if (const auto deviation = DeviationOfGsBase(told.number, told.args)) {
+    CLEW_RETURN_IF_ERROR(state_.NoteDeviation(*deviation));
+  }
   const SyscallRow* const row = FindSyscall(told.number);
   if (row != nullptr && told.has_returned != 0 && result >= 0) {
     recorder::SyscallCall call;
@@ -172,13 +176,6 @@ Status FreeThread::TakeCall(const CallItem& item) {
 
 void FreeThread::FollowUp(const recorder::SyscallCall& call, int64_t result,
                           const std::string& path) {
-  if (call.number == __NR_vfork ||
-      (call.number == __NR_clone &&
-       (call.args[0] & (CLONE_VM | CLONE_THREAD)) == CLONE_VM)) {
-    state_.NoteUnlogged(
-        "a child process had the program's memory at first (vfork), and what "
-        "it wrote there is in no log");
-  }
   state_.code.Release(call, static_cast<uint64_t>(result));
   state_.uses_timers |= recorder::StartsTimer(call);
   if (const auto file = recorder::CodeFileOf(call, result, path)) {
@@ -251,6 +248,9 @@ void FreeThread::LeaveUserMode(uint64_t next_ip) {
 Status FreeThread::End(uint64_t tsc) {
   tsc_ = std::max(tsc_, tsc);
   StopAt(native_.ip);
+  if (const auto call = std::exchange(native_.call, std::nullopt)) {
+    native_.AddInput(recorder::InputOf(*call), std::vector<MemoryRange>());
+  }
   state_.tracer->Exit(native_.core, native_.tid, native_.parent, tsc_);
   state_.tracer->SwitchOut(native_.core, native_.tid, tsc_, false);
   native_.state = State::kGone;

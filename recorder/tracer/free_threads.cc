@@ -3,6 +3,7 @@
 namespace clew::tracer {
 
 using recorder::NativeThread;
+using recorder::SyscallCall;
 
 Status FreeThreads::Read() {
   const uint32_t slots = shared_.slot_count();
@@ -20,7 +21,7 @@ Status FreeThreads::ReadSlot(uint32_t number) {
   }
   const bool has_ended = use == SlotUse::kEnded;
   const Tid tid(__atomic_load_n(&slot.tid, __ATOMIC_ACQUIRE));
-  if (tid != Tid(0) && slot.process == state_.process.process()) {
+  if (tid != Tid(0) && slot.state.tell.is_recorded != 0) {
     CLEW_ASSIGN_OR_RETURN(thread, OfSlot(number));
     CLEW_RETURN_IF_ERROR(
         SharedMemory::TakeBatches(slot, [&](const Batch& batch) {
@@ -29,7 +30,8 @@ Status FreeThreads::ReadSlot(uint32_t number) {
         }));
     if (has_ended) {
       thread->is_read = true;
-      CLEW_RETURN_IF_ERROR(CloseIfGone(tid, *thread));
+      CLEW_RETURN_IF_ERROR(thread->is_child ? EndChild(tid, *thread)
+                                            : CloseIfGone(tid, *thread));
     }
   }
   if (has_ended) {
@@ -45,6 +47,26 @@ Status FreeThreads::NoteGone(Tid tid, uint64_t tsc) {
   }
   thread->gone_tsc = tsc;
   return CloseIfGone(tid, *thread);
+}
+
+// It has ended, or runs another program: then it is in that call.
+Status FreeThreads::EndChild(Tid tid, Thread& thread) {
+  if (StateOf(thread).tell.is_in_call != 0) {
+    NoteCall(thread);
+  }
+  return NoteGone(tid, __rdtsc());
+}
+
+SyscallCall FreeThreads::NoteCall(Thread& thread) {
+  const ThreadState& state = StateOf(thread);
+  SyscallCall call;
+  call.number = state.gpr[0];
+  call.row = FindSyscall(call.number);
+  call.args = ArgumentsOf(state);
+  thread.native->call = call;
+  thread.native->call_ip = state.last_call;
+  thread.native->ip = state.last_call + kSyscallBytes;
+  return call;
 }
 
 Status FreeThreads::CloseIfGone(Tid tid, Thread& thread) {
@@ -83,6 +105,7 @@ Result<FreeThreads::Thread*> FreeThreads::OfSlot(uint32_t number) {
   }
   Thread thread;
   thread.slot = number;
+  thread.is_child = slot.state.tell.is_child != 0;
   thread.native =
       tid == first ? state_.threads.front().get() : state_.threads.back().get();
   CLEW_ASSIGN_OR_RETURN(core, TakeCore());

@@ -22,7 +22,8 @@ namespace clew::tracer {
 
 // The threads of a program that runs free: those that have a slot in the shared
 // memory. Each gets a core of the trace, which another one has once it is gone.
-// What processes log that the program made is not read.
+// A process that the program made is one as long as it has the program's
+// memory.
 class FreeThreads {
  public:
   // How a thread is stopped for good.
@@ -32,6 +33,7 @@ class FreeThreads {
     recorder::NativeThread* native = nullptr;
     std::unique_ptr<FreeThread> log;
     Stopped stopped = Stopped::kNot;
+    bool is_child = false;  // of another process, which is not traced
     bool leaves = false;    // it makes exit(2)
     bool is_read = false;   // all of it was taken, and its slot is not its own
     uint64_t gone_tsc = 0;  // it had ended by then; 0: it has not
@@ -52,6 +54,9 @@ class FreeThreads {
   // The thread has ended: what the kernel does then is done.
   [[nodiscard]] Status NoteGone(Tid tid, uint64_t tsc);
 
+  // Notes the call that the thread is in, or is about to make, and returns it.
+  recorder::SyscallCall NoteCall(Thread& thread);
+
   // nullptr: it has not begun.
   Thread* Find(Tid tid) {
     const auto found = threads_.find(tid);
@@ -68,6 +73,7 @@ class FreeThreads {
   [[nodiscard]] Result<Thread*> OfSlot(uint32_t slot);
   [[nodiscard]] Result<uint32_t> TakeCore();
   [[nodiscard]] Status CloseIfGone(Tid tid, Thread& thread);
+  [[nodiscard]] Status EndChild(Tid tid, Thread& thread);
 
   recorder::NativeState& state_;
   SharedMemory& shared_;

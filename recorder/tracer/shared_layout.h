@@ -198,6 +198,9 @@ struct SignalState {
   // that was sent waits until the thread is at a boundary.
   uint64_t is_holding = 0;
   uint64_t held_mask = 0;
+  // Likewise, for as long as the runtime has all signals blocked.
+  uint64_t is_blocking = 0;
+  uint64_t blocked_mask = 0;
   // The thread is at a boundary: its registers are in the state, and the next
   // instruction is at `boundary`.
   uint64_t is_at_boundary = 0;
@@ -241,12 +244,18 @@ enum class Parked : uint64_t {
 // Of a thread that tells what comes in.
 struct TellState {
   uint64_t is_recorded = 0;
+  // It is of another process, which has the recorded one's memory (vfork), and
+  // which nobody traces: it stops nowhere.
+  uint64_t is_child = 0;
   // The thread is at signals.boundary, with the registers of the state; where
   // it is about to make a call, at that.
   Parked parked = Parked::kNot;
   // In a system call that the kernel has: its registers are in the state, and
   // its arguments in them.
   uint64_t is_in_call = 0;
+  // A signal interrupted the call that was to, though nothing handles it. The
+  // recorder says so.
+  uint64_t is_interrupted = 0;
   uint64_t clear_tid = 0;  // set_tid_address(2)
 };
 
@@ -393,11 +402,13 @@ struct SharedHeader {
   // than registers and memory, ...), a thread hands its batch on, and stops by
   // a breakpoint (kLeapEndsAt).
   uint32_t in_leaps = 0;
-  // Threads of `process` tell what comes in, and stop before what ends it.
+  // Threads tell what comes in, and stop before what ends the process, but
+  // those of processes that have no memory of the first one.
   uint32_t tells_inputs = 0;
-  int32_t process = 0;
   // They are to stop at their next boundary.
   std::atomic<uint32_t> is_stopping;
+  // Nobody reads the queues any more.
+  std::atomic<uint32_t> is_over;
   Places places;
   std::atomic<uint32_t> fault;
   uint64_t fault_detail = 0;

@@ -70,6 +70,14 @@ std::span<const LogRecord> SharedMemory::Unfinished(
       .first(static_cast<size_t>(count));
 }
 
+void SharedMemory::EndReading() {
+  header().is_over.store(1);
+  for (uint32_t number = 0; number < slot_count(); ++number) {
+    ThreadSlot& slot = this->slot(number);
+    FreeBatches(slot, slot.batches_written.load());
+  }
+}
+
 void SharedMemory::Free(ThreadSlot& slot) {
   slot.batches_read.store(slot.batches_written.load());
   slot.tid = 0;

@@ -57,6 +57,8 @@ class SharedMemory {
   uint32_t slot_count() const;
   // Of a thread that does not run any more: the records that are in no batch.
   std::span<const LogRecord> Unfinished(const ThreadSlot& slot) const;
+  // No thread waits for room in its queue from here on: what it logs is lost.
+  void EndReading();
   // Lets another thread have the slot.
   static void Free(ThreadSlot& slot);
 

@@ -243,14 +243,14 @@ tracer_clone:
         call tracer_on_child
         jmp tracer_resume
 
-// tracer_end_thread(use, ended, place, status): with each store a part of its
-// memory may be another thread's, the place last: there the use is.
+// tracer_end_thread(use, ended, place, status, number): with each store a part
+// of its memory may be another thread's, the place last: there the use is.
         .globl tracer_end_thread
 tracer_end_thread:
         movl %esi, (%rdi)
         movl $0, (%rdx)
         movq %rcx, %rdi
-1:      movl $SYS_exit, %eax
+1:      movl %r8d, %eax
         syscall
         jmp 1b
 

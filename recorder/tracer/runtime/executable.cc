@@ -8,11 +8,13 @@
 namespace clew::tracer {
 namespace {
 
-// Reads /proc/self/maps, a byte after the other.
+// Reads a list of mappings, a byte after the other. It is the thread's own:
+// that of a process whose first thread has ended is empty.
 class MapsReader {
  public:
   MapsReader()
-      : fd_(Call(SYS_open, AddrOf("/proc/self/maps"), O_RDONLY | O_CLOEXEC)) {}
+      : fd_(Call(SYS_open, AddrOf("/proc/thread-self/maps"),
+                 O_RDONLY | O_CLOEXEC)) {}
   MapsReader(const MapsReader&) = delete;
   MapsReader& operator=(const MapsReader&) = delete;
   ~MapsReader() {

@@ -1,6 +1,10 @@
 #include "recorder/tracer/runtime/inputs.h"
 
 #include <linux/futex.h>
+#include <linux/if.h>
+#include <linux/sem.h>
+#include <linux/shm.h>
+#include <linux/sockios.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -16,6 +20,7 @@
 
 #include "common/digest.h"
 #include "common/linux/ioctl_size.h"
+#include "common/linux/robust_list.h"
 #include "common/x86/page.h"
 #include "recorder/tracer/runtime/call.h"
 #include "recorder/tracer/runtime/log.h"
@@ -32,8 +37,9 @@ uint64_t ReadSome(ThreadState& thread, uint64_t addr, std::span<uint8_t> to) {
   const iovec local = {.iov_base = to.data(), .iov_len = to.size()};
   const iovec remote = {.iov_base = reinterpret_cast<void*>(addr),
                         .iov_len = to.size()};
+  // By the thread's own number: the process' first one may have ended.
   const uint64_t read =
-      Call(SYS_process_vm_readv, static_cast<uint64_t>(SlotOf(thread).process),
+      Call(SYS_process_vm_readv, static_cast<uint64_t>(SlotOf(thread).tid),
            AddrOf(&local), 1, AddrOf(&remote), 1);
   return IsError(read) ? 0 : read;
 }
@@ -103,6 +109,8 @@ class Teller {
   void TellWord(uint64_t addr, uint32_t value);
   // What a file has where it is mapped, which was zero.
   void TellFile(uint64_t fd, uint64_t offset, uint64_t addr, uint64_t bytes);
+  // Tells what is in memory now and not zero.
+  void TellNonzero(uint64_t addr, uint64_t bytes);
   void TellPath(uint64_t fd);
   template <class T>
   void TellItem(ToldKind kind, const T& item) {
@@ -120,6 +128,10 @@ class Teller {
   std::span<uint8_t> RoomForWrite(uint64_t bytes);
   // The first bytes of that room are what was written at `addr`.
   void UseWrite(uint64_t addr, size_t bytes);
+  // Tells what read(to, done) reads from the byte `done` on, where that is not
+  // zero. It returns how many bytes it read, or an error.
+  template <class ReadAt>
+  void TellContents(uint64_t addr, uint64_t bytes, ReadAt read);
 
   ThreadState& thread_;
   ToldWriter writer_;
@@ -184,34 +196,44 @@ void Teller::TellWord(uint64_t addr, uint32_t value) {
   }
 }
 
-void Teller::TellFile(uint64_t fd, uint64_t offset, uint64_t addr,
-                      uint64_t bytes) {
-  while (bytes != 0) {
-    const std::span<uint8_t> room = RoomForWrite(bytes);
+template <class ReadAt>
+void Teller::TellContents(uint64_t addr, uint64_t bytes, ReadAt read) {
+  for (uint64_t done = 0; done < bytes;) {
+    const std::span<uint8_t> room = RoomForWrite(bytes - done);
     if (room.empty()) {
       return;
     }
-    const uint64_t read =
-        Call(SYS_pread64, fd, AddrOf(room.data()), room.size(), offset);
-    if (read == static_cast<uint64_t>(-EINTR)) {
+    const uint64_t count = read(room, done);
+    if (count == static_cast<uint64_t>(-EINTR)) {
       continue;
     }
-    if (IsError(read)) {
+    if (IsError(count)) {
       Miss(Untold::kFault);
       return;
     }
-    if (read == 0) {
+    if (count == 0) {
       return;
     }
-    if (std::ranges::any_of(room.first(read),
+    if (std::ranges::any_of(room.first(count),
                             [](uint8_t byte) { return byte != 0; })) {
-      UseWrite(addr, read);
+      UseWrite(addr + done, count);
     }
-    offset += read;
-    addr += read;
-    bytes -= read;
-    left_ -= read;
+    done += count;
+    left_ -= count;
   }
+}
+
+void Teller::TellFile(uint64_t fd, uint64_t offset, uint64_t addr,
+                      uint64_t bytes) {
+  TellContents(addr, bytes, [&](std::span<uint8_t> to, uint64_t done) {
+    return Call(SYS_pread64, fd, AddrOf(to.data()), to.size(), offset + done);
+  });
+}
+
+void Teller::TellNonzero(uint64_t addr, uint64_t bytes) {
+  TellContents(addr, bytes, [&](std::span<uint8_t> to, uint64_t done) {
+    return ReadSome(thread_, addr + done, to);
+  });
 }
 
 void Teller::TellPath(uint64_t fd) {
@@ -276,6 +298,8 @@ void TellWritten(Teller& teller, const ToldBefore& call,
     size = other * bytes;
   } else if (written.size == kRawFdSet) {
     size = (call.arguments[0] + 63) / 64 * 8;
+  } else if (written.size == kRawPages) {
+    size = PagesIn(other);
   } else if (written.size == kRawVector) {
     teller.TellVector(addr, other, result);
     return;
@@ -311,20 +335,90 @@ uint32_t RequestBytes(const InputRules& rules, uint64_t number,
              : IoctlWrittenBytes(request);
 }
 
+void TellInterfaces(Teller& teller, uint64_t addr) {
+  ifconf list = {};
+  if (teller.ReadOrMiss(addr, list)) {
+    teller.TellRange(addr, sizeof(list));
+    teller.TellRange(AddrOf(list.ifc_buf), static_cast<uint64_t>(list.ifc_len));
+  }
+}
+
+void TellSemaphores(Teller& teller, uint64_t set, uint64_t addr) {
+  semid64_ds info = {};
+  if (IsError(Call(SYS_semctl, set, 0, IPC_STAT, AddrOf(&info)))) {
+    teller.Miss(Untold::kNotInTable);  // it was taken away meanwhile
+  } else {
+    teller.TellRange(addr, info.sem_nsems * sizeof(uint16_t));
+  }
+}
+
 void TellRequest(Teller& teller, const ToldBefore& call,
                  const InputRules& rules, size_t argument) {
   const auto request = static_cast<uint32_t>(ArgumentOf(call, argument));
+  const uint64_t addr = ArgumentOf(call, argument + 1);
   const uint32_t bytes = RequestBytes(rules, call.number, request);
-  if (bytes == CLEW_RAW_REQUEST_UNKNOWN) {
-    teller.Miss(Untold::kNotInTable);
+  if (bytes != CLEW_RAW_REQUEST_UNKNOWN) {
+    teller.TellRange(addr, bytes);
+  } else if (call.number == SYS_ioctl && request == SIOCGIFCONF) {
+    TellInterfaces(teller, addr);
+  } else if (call.number == SYS_semctl && request == GETALL) {
+    TellSemaphores(teller, call.arguments[0], addr);
   } else {
-    teller.TellRange(ArgumentOf(call, argument + 1), bytes);
+    teller.Miss(Untold::kNotInTable);
+  }
+}
+
+// Private memory that was discarded is zero, and not there before somebody uses
+// it; a file's is as in the file.
+void TellDiscarded(Teller& teller, uint64_t addr, uint64_t bytes) {
+  std::array<uint8_t, 256> is_there;
+  for (const uint64_t end = addr + RoundUpToPage(bytes); addr < end;) {
+    const uint64_t pages =
+        std::min<uint64_t>((end - addr) / kPageBytes, is_there.size());
+    if (IsError(Call(SYS_mincore, addr, pages * kPageBytes,
+                     AddrOf(is_there.data())))) {
+      return;  // it was unmapped meanwhile
+    }
+    for (const uint8_t page : std::span(is_there).first(pages)) {
+      if ((page & 1) != 0) {
+        teller.TellNonzero(addr, kPageBytes);
+      }
+      addr += kPageBytes;
+    }
   }
 }
 
 bool IsRegularFile(uint64_t fd) {
   struct stat info = {};
   return !IsError(Call(SYS_fstat, fd, AddrOf(&info))) && S_ISREG(info.st_mode);
+}
+
+// What of the pages can be read.
+void TellPages(ThreadState& thread, Teller& teller, uint64_t addr,
+               uint64_t pages) {
+  if (pages > kWritesOfCallMax / kPageBytes) {
+    teller.Miss(Untold::kTooLong);
+    return;
+  }
+  for (; pages != 0; --pages, addr += kPageBytes) {
+    uint8_t first = 0;
+    if (Read(thread, addr, first)) {
+      teller.TellRange(addr, kPageBytes);
+    }
+  }
+}
+
+void TellAdvised(ThreadState& thread, Teller& teller, const ToldBefore& call,
+                 uint64_t result) {
+  const uint64_t addr = call.arguments[0];
+  const uint64_t bytes = call.arguments[1];
+  const auto advice = static_cast<uint32_t>(call.arguments[2]);
+  if (advice == MADV_DONTNEED && !IsError(result)) {
+    TellDiscarded(teller, addr, bytes);
+  } else if ((advice == MADV_DONTNEED || advice == MADV_REMOVE) &&
+             addr % kPageBytes == 0) {  // else nothing was done
+    TellPages(thread, teller, addr, PagesIn(bytes));
+  }
 }
 
 void TellMapped(Teller& teller, const ToldBefore& call, uint64_t addr) {
@@ -427,6 +521,15 @@ void TellMessages(Teller& teller, uint64_t messages, uint64_t count) {
   }
 }
 
+void TellSegment(Teller& teller, uint64_t segment, uint64_t addr) {
+  shmid64_ds info = {};
+  if (IsError(Call(SYS_shmctl, segment, IPC_STAT, AddrOf(&info)))) {
+    teller.Miss(Untold::kNotInTable);
+  } else {
+    teller.TellRange(addr, info.shm_segsz);
+  }
+}
+
 void TellSpecial(Teller& teller, const ToldBefore& call,
                  const InputRules& rules, const RawRule& rule,
                  uint64_t result) {
@@ -464,6 +567,8 @@ void TellSpecial(Teller& teller, const ToldBefore& call,
       teller.TellRange(arguments[1], sizeof(long) + result);
       break;
     case kRawSharedMemory:
+      TellSegment(teller, arguments[0], result);
+      break;
     case kRawFailsOnly:
       teller.Miss(Untold::kNotInTable);
       break;
@@ -522,6 +627,22 @@ void NoteOutput(ThreadState& thread, const ToldBefore& call, uint8_t output,
   }
 }
 
+// What is left of the locks that the thread holds as it ends.
+void TellRobustLocks(ThreadState& thread, Teller& teller) {
+  uint64_t head = 0;
+  uint64_t head_bytes = 0;
+  if (IsError(
+          Call(SYS_get_robust_list, 0, AddrOf(&head), AddrOf(&head_bytes)))) {
+    return;
+  }
+  ForHeldRobustLocks(
+      head, static_cast<uint32_t>(SlotOf(thread).tid),
+      [&](uint64_t addr, auto& to) { return Read(thread, addr, to); },
+      [&](uint64_t word, uint32_t value) {
+        teller.TellWord(word, (value & FUTEX_WAITERS) | FUTEX_OWNER_DIED);
+      });
+}
+
 // The length that an argument points to.
 uint32_t LengthOf(ThreadState& thread, uint64_t number,
                   const std::array<uint64_t, 6>& arguments) {
@@ -553,11 +674,16 @@ void TellEffects(ThreadState& thread, Teller& teller, const ToldBefore& call,
                  uint64_t result, ToldCall& told) {
   const RawRule* const rule = RuleOf(thread, call.number);
   if (rule == nullptr) {
-    teller.Miss(Untold::kNotInTable);
+    if (result != static_cast<uint64_t>(-ENOSYS)) {
+      teller.Miss(Untold::kNotInTable);
+    }
     return;
   }
   for (const RawWritten& written : rule->writes) {
     TellWritten(teller, call, written, result);
+  }
+  if (call.number == SYS_madvise) {
+    TellAdvised(thread, teller, call, result);
   }
   if (IsError(result)) {
     return;
@@ -596,6 +722,7 @@ void TellCall(ThreadState& thread, const ToldBefore& call, uint64_t result) {
 
 void TellEnd(ThreadState& thread, const ToldBefore& call) {
   Teller teller(thread);
+  TellRobustLocks(thread, teller);
   teller.TellWord(thread.tell.clear_tid, 0);  // others wait for it
   teller.TellItem(ToldKind::kCall, CallOf(call));
 }

@@ -33,11 +33,11 @@ uint32_t BatchesInQueue(const ThreadSlot& slot) {
          slot.batches_read.load(std::memory_order_acquire);
 }
 
-// Waits for the recorder to have read a batch.
-void WaitForRoom(ThreadSlot& slot) {
+// Waits for the recorder to have read a batch, or to read no more.
+void WaitForRoom(ThreadSlot& slot, const SharedHeader& shared) {
   for (;;) {
     const uint32_t read = slot.batches_read.load(std::memory_order_acquire);
-    if (BatchesInQueue(slot) < kBatches) {
+    if (BatchesInQueue(slot) < kBatches || shared.is_over.load() != 0) {
       return;
     }
     Call(SYS_futex, AddrOf(&slot.batches_read), FUTEX_WAIT, read);
@@ -47,7 +47,7 @@ void WaitForRoom(ThreadSlot& slot) {
 // The next batch of the queue, in the version of the log.
 Batch& NextBatch(ThreadState& thread) {
   ThreadSlot& slot = SlotOf(thread);
-  WaitForRoom(slot);
+  WaitForRoom(slot, *RuntimeOf(thread).shared);
   Batch& batch = slot.batches[slot.batches_written.load() % kBatches];
   batch.version = static_cast<uint32_t>(thread.version);
   return batch;

@@ -13,8 +13,7 @@ void Park(ThreadState& thread, Parked why, uint64_t addr) {
 }
 
 void ParkIfAsked(ThreadState& thread, uint64_t addr) {
-  if (thread.tell.is_recorded != 0 &&
-      RuntimeOf(thread).shared->is_stopping.load() != 0) {
+  if (Parks(thread) && RuntimeOf(thread).shared->is_stopping.load() != 0) {
     Park(thread, Parked::kAsked, addr);
   }
 }

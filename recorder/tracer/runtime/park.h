@@ -12,6 +12,11 @@
 
 namespace clew::tracer {
 
+// Whether the recorder sees it where it stops.
+inline bool Parks(const ThreadState& thread) {
+  return thread.tell.is_recorded != 0 && thread.tell.is_child == 0;
+}
+
 // Stops the thread at `addr`, until the recorder lets it go on.
 void Park(ThreadState& thread, Parked why, uint64_t addr);
 

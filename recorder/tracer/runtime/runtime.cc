@@ -90,17 +90,20 @@ uint64_t Make(ThreadState& thread, uint64_t number,
     case SYS_rt_sigreturn:
       return ReturnFromHandler(thread, arguments);
     case SYS_exit:
-      EndThread(thread, arguments[0]);
+      EndThread(thread, number, arguments[0]);
       return kNotMade;
     case SYS_exit_group:
-      if (TellsInputs(thread)) {
+      if (Parks(thread)) {
         Park(thread, Parked::kExitGroup, thread.last_call);
+      } else if (TellsInputs(thread)) {
+        EndThread(thread, number, arguments[0]);
+        return kNotMade;
       }
       Flush(thread);
       break;
     case SYS_execve:
     case SYS_execveat:
-      if (TellsInputs(thread)) {
+      if (Parks(thread)) {
         // If the recorder lets it go on, it has made the call, which failed.
         Park(thread, Parked::kExec, thread.last_call);
         return thread.scratch;
@@ -109,10 +112,16 @@ uint64_t Make(ThreadState& thread, uint64_t number,
     default:
       break;
   }
+  thread.tell.is_interrupted = 0;
   thread.tell.is_in_call = 1;
   const uint64_t result = MakeCall(number, arguments);
   thread.tell.is_in_call = 0;
-  return result;
+  // Where the process is traced, a signal wakes a thread that waits though it
+  // is dropped otherwise.
+  const bool is_for_nothing =
+      Parks(thread) && result == static_cast<uint64_t>(-EINTR) &&
+      thread.signals.is_holding == 0 && thread.tell.is_interrupted == 0;
+  return is_for_nothing ? kNotMade : result;
 }
 
 // Likewise, in a thread that tells what comes in.
@@ -166,6 +175,7 @@ void tracer_on_start(SharedHeader* shared) {
     EndLeap(thread);
   }
   thread.signals.actions = &runtime.actions;
+  thread.tell.is_recorded = shared->tells_inputs;
   BeginSignalStack(thread);
   BeginProgram(thread);
 }

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "recorder/tracer/runtime/call.h"
+#include "recorder/tracer/shared_layout.h"
 
 // The kernel's mask of the calling thread's signals.
 
@@ -16,22 +17,29 @@ inline void SetMask(uint64_t mask) {
   Call(SYS_rt_sigprocmask, SIG_SETMASK, AddrOf(&mask), 0, sizeof mask);
 }
 
-// None comes while it lives.
+// None comes to the calling thread while it lives.
 class SignalsBlocked {
  public:
-  SignalsBlocked() {
+  explicit SignalsBlocked(ThreadState& thread) : signals_(thread.signals) {
+    Call(SYS_rt_sigprocmask, SIG_BLOCK, 0, AddrOf(&signals_.blocked_mask),
+         sizeof mask_);
+    signals_.is_blocking = 1;
     const uint64_t all = ~0ull;
     Call(SYS_rt_sigprocmask, SIG_SETMASK, AddrOf(&all), AddrOf(&mask_),
          sizeof mask_);
   }
   SignalsBlocked(const SignalsBlocked&) = delete;
   SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-  ~SignalsBlocked() { SetMask(mask_); }
+  ~SignalsBlocked() {
+    SetMask(mask_);
+    signals_.is_blocking = 0;
+  }
 
   // As it was before.
   uint64_t mask() const { return mask_; }
 
  private:
+  SignalState& signals_;
   uint64_t mask_ = 0;
 };
 

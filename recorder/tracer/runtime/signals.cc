@@ -224,7 +224,7 @@ void LetInBehindCall(ThreadState& thread, uint64_t addr, uint64_t number,
 uint64_t ReturnFromHandler(ThreadState& thread,
                            const std::array<uint64_t, 6>& arguments) {
   SignalState& signals = thread.signals;
-  const SignalsBlocked blocked;
+  const SignalsBlocked blocked(thread);
   if (signals.is_holding != 0) {
     return kNotMade;
   }
@@ -267,6 +267,7 @@ uint64_t ReturnFromHandler(ThreadState& thread,
 void BeginSignals(ThreadState& child, const ThreadState& parent,
                   uint64_t flags) {
   child.signals = parent.signals;
+  child.signals.is_blocking = 0;
   if ((flags & CLONE_SIGHAND) == 0) {
     CopyActions(child, parent);
   }

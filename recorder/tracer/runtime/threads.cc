@@ -26,10 +26,11 @@ extern "C" {
 [[gnu::visibility("hidden")]] uint64_t tracer_clone(
     uint64_t number, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e,
     clew::tracer::ThreadState* child);
-// Gives back the thread's slot and place, and ends it without its stack.
+// Gives back the thread's slot and place, and ends it without its stack, by the
+// call `number`.
 [[gnu::visibility("hidden"), noreturn]] void tracer_end_thread(
     std::atomic<clew::tracer::SlotUse>* use, clew::tracer::SlotUse ended,
-    std::atomic<uint32_t>* is_place_taken, uint64_t status);
+    std::atomic<uint32_t>* is_place_taken, uint64_t status, uint64_t number);
 }
 
 namespace clew::tracer {
@@ -187,6 +188,10 @@ void SetChild(ThreadState& child, const ThreadState& parent,
   }
   child.rflags = parent.rflags;
   child.tell.clear_tid = request.clear_tid;
+  const bool shares_memory = (request.flags & CLONE_VM) != 0;
+  child.tell.is_recorded = shares_memory ? parent.tell.is_recorded : 0;
+  child.tell.is_child =
+      (request.flags & CLONE_THREAD) == 0 ? 1 : parent.tell.is_child;
   child.resume = parent.gpr[kRcx];
   constexpr uint64_t kSharesAndWaits = CLONE_VM | CLONE_VFORK;
   child.is_vfork = (request.flags & kSharesAndWaits) == kSharesAndWaits;
@@ -198,7 +203,7 @@ uint64_t CloneThread(ThreadState& thread, uint64_t number,
                      const Request& request) {
   Runtime& runtime = RuntimeOf(thread);
   // A new thread has the state of the old one for some instructions.
-  const SignalsBlocked blocked;
+  const SignalsBlocked blocked(thread);
   if (thread.signals.is_holding != 0) {
     return kNotMade;
   }
@@ -241,7 +246,7 @@ uint64_t CloneProcess(ThreadState& thread, uint64_t number,
                       const std::array<uint64_t, 6>& arguments,
                       const Request& request) {
   Runtime& runtime = RuntimeOf(thread);
-  const SignalsBlocked blocked;
+  const SignalsBlocked blocked(thread);
   if (thread.signals.is_holding != 0) {
     return kNotMade;
   }
@@ -316,9 +321,6 @@ void BeginProgram(ThreadState& thread) {
   slot.process = static_cast<int32_t>(Call(SYS_getpid));
   slot.space = RuntimeOf(thread).space;
   slot.begun_tsc = LogTime(RuntimeOf(thread));
-  const SharedHeader& shared = *RuntimeOf(thread).shared;
-  thread.tell.is_recorded =
-      shared.tells_inputs != 0 && slot.process == shared.process ? 1 : 0;
   __atomic_store_n(&slot.tid, static_cast<int32_t>(Call(SYS_gettid)),
                    __ATOMIC_RELEASE);
   BeginAt(thread, thread.resume);
@@ -337,17 +339,17 @@ void BeginAt(ThreadState& thread, uint64_t addr) {
   GoOn(thread, fragment, addr);
 }
 
-void EndThread(ThreadState& thread, uint64_t status) {
-  if (TellsInputs(thread)) {
+void EndThread(ThreadState& thread, uint64_t number, uint64_t status) {
+  if (Parks(thread)) {
     Park(thread, Parked::kExit, thread.last_call);
   }
   // A handler would use what is another thread's.
-  const SignalsBlocked blocked;
+  const SignalsBlocked blocked(thread);
   if (thread.signals.is_holding != 0) {
     return;
   }
   if (TellsInputs(thread)) {
-    TellEnd(thread, BeforeCall(thread, SYS_exit, {status}));
+    TellEnd(thread, BeforeCall(thread, number, {status}));
   }
   Flush(thread);
   // The parent of a vfork gives both back.
@@ -360,7 +362,7 @@ void EndThread(ThreadState& thread, uint64_t status) {
       thread.is_vfork
           ? &nothing
           : &RuntimeOf(thread).thread_places[PlaceOf(thread)].is_taken,
-      status);
+      status, number);
 }
 
 extern "C" void tracer_on_child(ThreadState* thread) {

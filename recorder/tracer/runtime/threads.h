@@ -26,9 +26,10 @@ bool IsClone(uint64_t number);
 uint64_t Clone(ThreadState& thread, uint64_t number,
                const std::array<uint64_t, 6>& arguments);
 
-// Ends the calling thread; the slot may be another thread's at once. Returns if
-// a signal came before.
-void EndThread(ThreadState& thread, uint64_t status);
+// Ends the calling thread by the call `number`, exit(2), or exit_group(2) of a
+// process that has another one's memory; the slot may be another thread's at
+// once. Returns if a signal came before.
+void EndThread(ThreadState& thread, uint64_t number, uint64_t status);
 
 }  // namespace clew::tracer
 
