@@ -96,8 +96,8 @@ Ran RunNatively(const std::string& program) {
   return Folder().Run({Built(program)}, e2e::kLimitSeconds);
 }
 
-Outcome Follow(const std::string& source, const std::string& program,
-               const Ran& native, uint64_t seed, int limit_s) {
+Outcome Follow(const std::vector<std::string>& record_options,
+               const std::string& program, const Ran& native, int limit_s) {
   const Folder folder;
   const auto clew = [&](std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), e2e::Binary());
@@ -105,13 +105,12 @@ Outcome Follow(const std::string& source, const std::string& program,
   };
   // Of the program's own time: a hang is told, and the recorder ends.
   constexpr const char* kProgramSeconds = "60";
+  std::vector<std::string> record = {"record"};
+  record.insert(record.end(), record_options.begin(), record_options.end());
+  record.insert(record.end(), {"--timeout", kProgramSeconds, "-o",
+                               folder.Bundle(), "--", Built(program)});
   Runs runs{
-      .native = native,
-      .recorded = clew({"record", "--source", source, "--seed",
-                        std::to_string(seed), "--timeout", kProgramSeconds,
-                        "-o", folder.Bundle(), "--", Built(program)}),
-      .solved = {},
-      .replayed = {}};
+      .native = native, .recorded = clew(record), .solved = {}, .replayed = {}};
   if (const auto outcome = SettledBy(runs)) {
     return *outcome;
   }

@@ -17,11 +17,11 @@ std::vector<std::string> ProgramNames();
 inline constexpr int kNotHere = 77;
 Ran RunNatively(const std::string& program);
 
-// Then it is recorded from `source` (of `record --source`) with this seed,
-// solved and replayed, each command for at most `limit_s` seconds. What it
-// leaves running is ended after each.
-Outcome Follow(const std::string& source, const std::string& program,
-               const Ran& native, uint64_t seed, int limit_s);
+// Then it is recorded with these options of `record`, solved and replayed, each
+// command for at most `limit_s` seconds. What it leaves running is ended after
+// each.
+Outcome Follow(const std::vector<std::string>& record_options,
+               const std::string& program, const Ran& native, int limit_s);
 
 }  // namespace clew::fidelity
 
