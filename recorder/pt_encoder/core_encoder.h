@@ -71,6 +71,22 @@ class CoreEncoder {
     AddTntBit(taken, next_ip.as_int());
   }
 
+  // Enabled. So many of Conditional at once, none of them taken. REQUIRES:
+  // EncoderConfig::time_at_sync, as no PSB+ is due between them.
+  void NotTaken(uint32_t count) {
+    if (!enabled_) [[unlikely]] {
+      RefuseState();
+    }
+    while (count >= tnt_limit_ - tnt_count_) [[unlikely]] {
+      count -= tnt_limit_ - tnt_count_;
+      tnt_bits_ <<= tnt_limit_ - tnt_count_;
+      tnt_count_ = tnt_limit_;
+      FlushTnt();
+    }
+    tnt_bits_ <<= count;
+    tnt_count_ += count;
+  }
+
   // Enabled. CALL rel32: writes nothing. `return_ip` is the next instruction in
   // memory, `target` where it goes on.
   void DirectCall(TraceeAddr return_ip, TraceeAddr target) {

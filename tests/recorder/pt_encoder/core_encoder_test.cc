@@ -381,11 +381,54 @@ TEST(CoreEncoderTest, BytesDoNotDependOnTheSinksRoom) {
   }
 }
 
+TEST(CoreEncoderTest, BranchesNotTakenAtOnceAreAsOneByOne) {
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    SCOPED_TRACE(seed);
+    Random random(seed);
+    EncoderConfig config;
+    config.long_tnt = random.Below(2) != 0;
+    config.mtc = false;
+    config.time_at_sync = true;
+    config.psb_period_bytes = 128;
+    VectorSink singly_sink;
+    VectorSink at_once_sink;
+    CoreEncoder singly(config, singly_sink);
+    CoreEncoder at_once(config, at_once_sink);
+    for (CoreEncoder* encoder : {&singly, &at_once}) {
+      encoder->AdvanceTime(TscTicks(1));
+      encoder->Enable(TraceeAddr(0x401000), EnableCause::kSwitchIn);
+    }
+    for (int event = 0; event < 50; ++event) {
+      const auto count = static_cast<uint32_t>(random.Below(200));
+      for (uint32_t i = 0; i < count; ++i) {
+        singly.Conditional(false, TraceeAddr(0x401000));
+      }
+      at_once.NotTaken(count);
+      const auto kind = random.Below(3);
+      for (CoreEncoder* encoder : {&singly, &at_once}) {
+        if (kind == 0) {
+          encoder->Conditional(true, TraceeAddr(0x401000));
+        } else if (kind == 1) {
+          encoder->IndirectJump(TraceeAddr(0x401000));
+        } else {
+          encoder->AdvanceTime(TscTicks(2 + static_cast<uint64_t>(event)));
+          encoder->Sync(TraceeAddr(0x401000));
+        }
+      }
+    }
+    singly.Flush();
+    at_once.Flush();
+    EXPECT_EQ(at_once_sink.bytes(), singly_sink.bytes());
+  }
+}
+
 TEST(CoreEncoderDeathTest, RefusesEventsInTheWrongState) {
   VectorSink sink;
   CoreEncoder encoder({}, sink);
   EXPECT_EXIT(encoder.Conditional(true, TraceeAddr(1)),
               testing::ExitedWithCode(kExitBug), "enabled encoder");
+  EXPECT_EXIT(encoder.NotTaken(1), testing::ExitedWithCode(kExitBug),
+              "enabled encoder");
   EXPECT_EXIT(encoder.IndirectJump(TraceeAddr(1)),
               testing::ExitedWithCode(kExitBug), "enabled encoder");
   encoder.Enable(TraceeAddr(0x1000), EnableCause::kSwitchIn);
