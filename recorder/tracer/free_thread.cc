@@ -13,6 +13,7 @@
 #include "common/linux/request_table.h"
 #include "common/linux/syscall_result.h"
 #include "common/linux/syscall_table.h"
+#include "recorder/tracer/leg_walk.h"
 
 namespace clew::tracer {
 namespace {
@@ -84,13 +85,46 @@ Status FreeThread::Take(const Batch& batch) {
     return TakeTold(batch);
   }
   TellTime();
-  CLEW_RETURN_IF_ERROR(
-      reader_.Read(batch, [this](const recorder::CodeStretch& stretch) {
-        return Follow(stretch);
-      }));
+  CLEW_RETURN_IF_ERROR(TakeRecords(batch));
   CLEW_RETURN_IF_ERROR(TakeEnd(batch));
   tsc_ = std::max(tsc_, batch.tsc);  // another core's clock may be behind
   return {};
+}
+
+Status FreeThread::TakeRecords(const Batch& batch) {
+  const auto follow = [this](const recorder::CodeStretch& stretch) {
+    return Follow(stretch);
+  };
+  auto records = std::span(batch.records)
+                     .first(std::min(batch.record_count, kBatchRecords));
+  reader_.SetVersion(batch.version);
+  while (!records.empty()) {
+    records = records.subspan(TakeKnown(records));
+    if (!records.empty()) {
+      CLEW_RETURN_IF_ERROR(
+          reader_.Read(records.first(1), batch.version, follow));
+      records = records.subspan(1);
+    }
+  }
+  return reader_.ReadEnd(batch, follow);
+}
+
+size_t FreeThread::TakeKnown(std::span<const LogRecord> records) {
+  if (!reader_.place().has_begun) {
+    return 0;
+  }
+  const uint64_t addr = reader_.place().addr;
+  RetireFollowed(addr);
+  EnterUserMode(addr);
+  LegWalk walk(legs_, reader_, encoder(), tsc_, version_);
+  size_t taken = 0;
+  while (taken != records.size() && walk.Take(records[taken])) {
+    ++taken;
+  }
+  ip_ = walk.place().addr;
+  reader_.GoOnAt(walk.place());
+  state_.insns = state_.insns.value_or(0) + walk.insns();
+  return taken;
 }
 
 Status FreeThread::TakeEnd(const Batch& batch) {
@@ -110,7 +144,7 @@ Status FreeThread::TakeEnd(const Batch& batch) {
       RetireFollowed(batch.addr);
       return {};
     default:
-      RetireFollowed(reader_.addr());
+      RetireFollowed(reader_.place().addr);
       return {};
   }
 }
@@ -218,7 +252,7 @@ void FreeThread::RetireFollowed(uint64_t next_ip) {
   if (!insn) {
     return;
   }
-  native_.ip = next_ip;
+  ip_ = next_ip;
   encoder().Branch(insn->branch_class, insn->fall_through, TraceeAddr(next_ip));
   if (insn->branch_class == BranchClass::kFar) {  // SYSCALL, INT3 and its like
     encoder().FarTransfer();
@@ -247,7 +281,7 @@ void FreeThread::LeaveUserMode(uint64_t next_ip) {
 
 Status FreeThread::End(uint64_t tsc) {
   tsc_ = std::max(tsc_, tsc);
-  StopAt(native_.ip);
+  StopAt(ip_);
   if (const auto call = std::exchange(native_.call, std::nullopt)) {
     native_.AddInput(recorder::InputOf(*call), std::vector<MemoryRange>());
   }
@@ -259,6 +293,7 @@ Status FreeThread::End(uint64_t tsc) {
 
 void FreeThread::StopAt(uint64_t ip) {
   LeaveUserMode(ip);
+  ip_ = ip;
   native_.ip = ip;
   TellTime();
 }
@@ -268,7 +303,7 @@ void FreeThread::TellTime() {
   if (told_tsc_ != tsc_) {
     told_tsc_ = tsc_;
     encoder().AdvanceTime(TscTicks(tsc_));
-    encoder().Sync(TraceeAddr(native_.ip));
+    encoder().Sync(TraceeAddr(ip_));
   }
 }
 

@@ -9,6 +9,7 @@
 #include "common/result.h"
 #include "recorder/native/native_state.h"
 #include "recorder/native/ran_code.h"
+#include "recorder/tracer/legs.h"
 #include "recorder/tracer/path_reader.h"
 #include "recorder/tracer/shared_memory.h"
 #include "recorder/tracer/told_stream.h"
@@ -24,9 +25,14 @@ namespace clew::tracer {
 class FreeThread {
  public:
   // References outlive this. `native` has the core.
-  FreeThread(recorder::NativeState& state, recorder::RanCode& code,
+  FreeThread(recorder::NativeState& state, recorder::RanCode& code, Legs& legs,
              recorder::NativeThread& native, PathReader reader)
-      : state_(state), code_(code), native_(native), reader_(reader) {}
+      : state_(state),
+        code_(code),
+        legs_(legs),
+        native_(native),
+        reader_(reader),
+        ip_(native.ip) {}
 
   // It began then.
   void Begin(uint64_t tsc, Tid parent);
@@ -40,6 +46,10 @@ class FreeThread {
   uint64_t last_tsc() const { return tsc_; }
 
  private:
+  [[nodiscard]] Status TakeRecords(const Batch& batch);
+  // Takes the first of these records, and returns how many: those whose legs
+  // are known, or can be. The others are the reader's to say.
+  size_t TakeKnown(std::span<const LogRecord> records);
   [[nodiscard]] Status TakeEnd(const Batch& batch);
   [[nodiscard]] Status TakeTold(const Batch& batch);
   [[nodiscard]] Status TakeCall(const CallItem& item);
@@ -54,13 +64,18 @@ class FreeThread {
 
   recorder::NativeState& state_;
   recorder::RanCode& code_;
+  Legs& legs_;
   recorder::NativeThread& native_;
   PathReader reader_;
   ToldStream told_;
   uint64_t tsc_ = 0;       // what comes next ran behind it
   uint64_t told_tsc_ = 0;  // by the trace
   uint64_t version_ = 0;   // of code that it has shown
+  // Where what was taken leads: the thread itself may have stopped elsewhere.
+  uint64_t ip_;
   std::optional<recorder::LastInsn> followed_;
+  Leg* before_ =
+      nullptr;  // that led to where the thread is; not an indirect one
 };
 
 }  // namespace clew::tracer

@@ -111,8 +111,9 @@ Result<FreeThreads::Thread*> FreeThreads::OfSlot(uint32_t number) {
   CLEW_ASSIGN_OR_RETURN(core, TakeCore());
   thread.native->core = core;
   CLEW_RETURN_IF_ERROR(state_.OpenInputs(*thread.native));
-  thread.log = std::make_unique<FreeThread>(
-      state_, code_, *thread.native, PathReader(shared_, index_, slot.space));
+  thread.log =
+      std::make_unique<FreeThread>(state_, code_, legs_, *thread.native,
+                                   PathReader(shared_, index_, slot.space));
   thread.log->Begin(slot.begun_tsc, tid == first ? Tid(0) : first);
   return &threads_.emplace(tid, std::move(thread)).first->second;
 }

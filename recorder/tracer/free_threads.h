@@ -15,6 +15,7 @@
 #include "recorder/native/native_state.h"
 #include "recorder/native/ran_code.h"
 #include "recorder/tracer/free_thread.h"
+#include "recorder/tracer/legs.h"
 #include "recorder/tracer/path_reader.h"
 #include "recorder/tracer/shared_memory.h"
 
@@ -45,7 +46,11 @@ class FreeThreads {
 
   // Both are borrowed.
   FreeThreads(recorder::NativeState& state, SharedMemory& shared)
-      : state_(state), shared_(shared), index_(shared_), code_(state.code) {}
+      : state_(state),
+        shared_(shared),
+        index_(shared_),
+        code_(state.code),
+        legs_(shared, code_, state.code) {}
 
   // Takes what they have logged.
   [[nodiscard]] Status Read();
@@ -79,6 +84,7 @@ class FreeThreads {
   SharedMemory& shared_;
   FragmentIndex index_;
   recorder::RanCode code_;
+  Legs legs_;
   std::map<Tid, Thread> threads_;
   std::vector<uint32_t> free_cores_;
   uint32_t cores_used_ = 0;

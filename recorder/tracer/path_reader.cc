@@ -72,22 +72,12 @@ Status PathReader::Read(const Batch& batch, const Sink& sink) {
   const size_t count = std::min(batch.record_count, kBatchRecords);
   CLEW_RETURN_IF_ERROR(
       Read(std::span(batch.records).first(count), batch.version, sink));
-  if (batch.end == BatchEnd::kRan) {
-    has_begun_ = false;
-    return sink(
-        {batch.addr,
-         std::span(reinterpret_cast<const uint8_t*>(batch.records.data()),
-                   std::min(batch.code_bytes, kBatchBytes))});
-  }
-  return ReadEnd(batch.end, batch.addr, sink);
+  return ReadEnd(batch, sink);
 }
 
 Status PathReader::Read(std::span<const LogRecord> records, uint32_t version,
                         const Sink& sink) {
-  if (version != version_) {
-    version_ = version;
-    fragment_ = 0;  // another one may start where the thread is
-  }
+  SetVersion(version);
   for (const LogRecord record : records) {
     CLEW_RETURN_IF_ERROR((record & kTakenEdge) != 0
                              ? ReadTaken(record & ~kTakenEdge, sink)
@@ -98,17 +88,18 @@ Status PathReader::Read(std::span<const LogRecord> records, uint32_t version,
 
 Result<uint32_t> PathReader::Current(uint32_t expected) {
   const std::span<const Fragment> fragments = shared_.fragments();
-  if (fragment_ == 0 && expected != 0 && fragments[expected].start == addr_) {
-    fragment_ = expected;
+  if (place_.fragment == 0 && expected != 0 &&
+      fragments[expected].start == place_.addr) {
+    place_.fragment = expected;
   }
-  if (fragment_ == 0) {
-    fragment_ = index_.Find(space_, version_, addr_);
+  if (place_.fragment == 0) {
+    place_.fragment = index_.Find(space_, version_, place_.addr);
   }
-  if (fragment_ == 0) {
+  if (place_.fragment == 0) {
     return CorruptInput("the log leads to {:#x}, where no code was translated",
-                        addr_);
+                        place_.addr);
   }
-  return fragment_;
+  return place_.fragment;
 }
 
 Status PathReader::Fall(uint32_t fragment, const Sink& sink) {
@@ -121,8 +112,8 @@ Status PathReader::Fall(uint32_t fragment, const Sink& sink) {
         falling.start);
   }
   CLEW_RETURN_IF_ERROR(sink({falling.start, shared_.code(falling), fragment}));
-  addr_ = falling.end_target;
-  fragment_ = 0;
+  place_.addr = falling.end_target;
+  place_.fragment = 0;
   return {};
 }
 
@@ -130,7 +121,8 @@ Status PathReader::ReadTaken(uint32_t number, const Sink& sink) {
   const std::span<const Edge> edges = shared_.edges();
   const std::span<const Fragment> fragments = shared_.fragments();
   const Edge edge = number < edges.size() ? edges[number] : Edge();
-  if (edge.fragment == 0 || edge.fragment >= fragments.size() || !has_begun_) {
+  if (edge.fragment == 0 || edge.fragment >= fragments.size() ||
+      !place_.has_begun) {
     return CorruptInput("a log record names the edge {}", number);
   }
   CLEW_ASSIGN_OR_RETURN(fragment, Current(edge.fragment));
@@ -146,8 +138,8 @@ Status PathReader::ReadTaken(uint32_t number, const Sink& sink) {
   }
   CLEW_RETURN_IF_ERROR(
       sink({fragments[fragment].start, code.first(edge.offset), fragment}));
-  addr_ = edge.target;
-  fragment_ = 0;
+  place_.addr = edge.target;
+  place_.fragment = 0;
   return {};
 }
 
@@ -156,7 +148,7 @@ Status PathReader::ReadEntered(uint32_t number, const Sink& sink) {
   if (number == 0 || number >= fragments.size()) {
     return CorruptInput("a log record names the fragment {}", number);
   }
-  if (has_begun_) {
+  if (place_.has_begun) {
     CLEW_ASSIGN_OR_RETURN(fragment, Current(0));
     while (fragments[fragment].end != FragmentEnd::kIndirect) {
       CLEW_RETURN_IF_ERROR(Fall(fragment, sink));
@@ -166,34 +158,40 @@ Status PathReader::ReadEntered(uint32_t number, const Sink& sink) {
     CLEW_RETURN_IF_ERROR(sink({fragments[fragment].start,
                                shared_.code(fragments[fragment]), fragment}));
   }
-  has_begun_ = true;
-  addr_ = fragments[number].start;
-  fragment_ = number;
+  place_.has_begun = true;
+  place_.addr = fragments[number].start;
+  place_.fragment = number;
   return {};
 }
 
-Status PathReader::ReadEnd(BatchEnd end, uint64_t addr, const Sink& sink) {
-  switch (end) {
+Status PathReader::ReadEnd(const Batch& batch, const Sink& sink) {
+  switch (batch.end) {
     case BatchEnd::kNothing:
       return {};
     case BatchEnd::kInterrupted:
     case BatchEnd::kChanged:
-      CLEW_RETURN_IF_ERROR(ReadBefore(addr, sink));
+      CLEW_RETURN_IF_ERROR(ReadBefore(batch.addr, sink));
       break;
     case BatchEnd::kCalled:
-      CLEW_RETURN_IF_ERROR(ReadToCall(addr, sink));
+      CLEW_RETURN_IF_ERROR(ReadToCall(batch.addr, sink));
       break;
+    case BatchEnd::kRan:
+      place_.has_begun = false;
+      return sink(
+          {batch.addr,
+           std::span(reinterpret_cast<const uint8_t*>(batch.records.data()),
+                     std::min(batch.code_bytes, kBatchBytes))});
     default:
       return CorruptInput("a batch of a log ends with {}, which is nothing",
-                          static_cast<uint32_t>(end));
+                          static_cast<uint32_t>(batch.end));
   }
-  has_begun_ = false;
+  place_.has_begun = false;
   return {};
 }
 
 Status PathReader::ReadBefore(uint64_t addr, const Sink& sink) {
   // Nothing, if the thread was interrupted where it came to no code.
-  while (has_begun_ && addr_ != addr) {
+  while (place_.has_begun && place_.addr != addr) {
     CLEW_ASSIGN_OR_RETURN(number, Current(0));
     const Fragment fragment = shared_.fragments()[number];
     const uint64_t start = fragment.start;
@@ -210,7 +208,7 @@ Status PathReader::ReadBefore(uint64_t addr, const Sink& sink) {
 }
 
 Status PathReader::ReadToCall(uint64_t addr, const Sink& sink) {
-  if (!has_begun_) {  // it is made once more
+  if (!place_.has_begun) {  // it is made once more
     constexpr std::array<uint8_t, kSyscallBytes> kSyscall = {0x0f, 0x05};
     return sink({addr, kSyscall, 0});
   }

@@ -65,13 +65,35 @@ class PathReader {
   // The same of records of that version.
   [[nodiscard]] Status Read(std::span<const LogRecord> records,
                             uint32_t version, const Sink& sink);
-  // Where the thread was at the end of what was read, if the log goes on there.
-  uint64_t addr() const { return addr_; }
+  // Tells it of the code from there to the end of the batch. REQUIRES: its
+  // records were read.
+  [[nodiscard]] Status ReadEnd(const Batch& batch, const Sink& sink);
+
+  // Where the thread is, as far as its log was read.
+  struct Place {
+    bool has_begun = false;  // otherwise the log begins anew
+    uint64_t addr = 0;
+    uint32_t fragment = 0;  // that starts there; 0: not known
+  };
+  const Place& place() const { return place_; }
+  // Somebody else has read records of that version up to there.
+  void GoOnAt(const Place& place) { place_ = place; }
+  // Makes it the version of what is read next.
+  void SetVersion(uint32_t version) {
+    if (version != version_) {
+      version_ = version;
+      place_.fragment = 0;  // another one may start where the thread is
+    }
+  }
+  uint32_t version() const { return version_; }
+  // The fragment at an address in that version; 0: there is none.
+  uint32_t FragmentAt(uint64_t addr) {
+    return index_.Find(space_, version_, addr);
+  }
   // Tells it of the code up to a system call at `addr` that did not return.
   [[nodiscard]] Status ReadToCall(uint64_t addr, const Sink& sink);
 
  private:
-  [[nodiscard]] Status ReadEnd(BatchEnd end, uint64_t addr, const Sink& sink);
   [[nodiscard]] Status ReadTaken(uint32_t edge, const Sink& sink);
   [[nodiscard]] Status ReadEntered(uint32_t fragment, const Sink& sink);
   // Up to the instruction at `addr`, which did not run.
@@ -86,9 +108,7 @@ class PathReader {
   FragmentIndex& index_;
   uint32_t space_;
   uint32_t version_ = 0;
-  bool has_begun_ = false;
-  uint64_t addr_ = 0;
-  uint32_t fragment_ = 0;  // at addr_; 0: not known
+  Place place_;
 };
 
 }  // namespace clew::tracer
