@@ -1,6 +1,7 @@
 // What the tracer costs: CPU and wall time of programs in it and natively, by
 // turns, with what their logs had. The recorder's side reads the logs and drops
-// them, on another CPU.
+// them, on another CPU. With --clew, also what `clew record` costs in all, in
+// each of its ways: times the program's own CPU and wall time, and the bundle.
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -31,6 +32,7 @@ namespace {
 struct Subject {
   std::string name;
   std::string command;  // words; {} is a text of some MB
+  bool has_threads = false;
 };
 
 const std::vector<Subject>& Subjects() {
@@ -46,6 +48,9 @@ const std::vector<Subject>& Subjects() {
       {"python3",
        "/usr/bin/python3 -I -S -c "
        "d={i:str(i)for(i)in(range(300000))};print(sum(map(len,d.values())))"},
+      {"xz -T2", "/usr/bin/xz -1 -T2 --block-size=1000000 -c {}", true},
+      {"pbzip2", "/usr/bin/pbzip2 -p2 -b1 -c {}", true},
+      {"zstd -T2", "/usr/bin/zstd -9 -T2 -B1000000 -c {}", true},
   };
   return subjects;
 }
@@ -97,7 +102,7 @@ std::optional<double> CpuIfEnded(int32_t process, int options) {
 // In the child: output is dropped.
 bool DropOutput() {
   const int null = open("/dev/null", O_WRONLY);
-  return null >= 0 && dup2(null, 1) == 1;
+  return null >= 0 && dup2(null, 1) == 1 && dup2(null, 2) == 2;
 }
 
 Cost RunNatively(const std::vector<std::string>& command) {
@@ -133,6 +138,41 @@ uint64_t Drain(tracer::ThreadSlot& slot) {
   }
   tracer::SharedMemory::FreeBatches(slot, written);
   return uint64_t{written - read} * tracer::kBatchRecords;
+}
+
+// A way to record, by the options of `clew record`.
+struct Way {
+  const char* name;
+  std::vector<std::string> options;
+};
+
+const std::vector<Way>& Ways() {
+  static const std::vector<Way> ways = {
+      {"free", {"--source", "tracer", "--free"}},
+      {"turns", {"--source", "tracer"}},
+      {"qemu", {"--source", "qemu"}}};
+  return ways;
+}
+
+uint64_t BytesIn(const std::filesystem::path& folder) {
+  uint64_t bytes = 0;
+  for (const auto& entry :
+       std::filesystem::recursive_directory_iterator(folder)) {
+    bytes += entry.is_regular_file() ? entry.file_size() : 0;
+  }
+  return bytes;
+}
+
+// What all of it costs, with the recorder. `bundle` is left behind.
+Cost RunRecorded(const std::string& clew, const Way& way,
+                 const std::filesystem::path& bundle,
+                 const std::vector<std::string>& command) {
+  std::filesystem::remove_all(bundle);
+  std::vector<std::string> words = {clew, "record", "-o", bundle};
+  words.insert(words.end(), way.options.begin(), way.options.end());
+  words.emplace_back("--");
+  words.insert(words.end(), command.begin(), command.end());
+  return RunNatively(words);
 }
 
 Cost RunTraced(const std::vector<std::string>& command) {
@@ -171,7 +211,48 @@ std::string WriteText(const std::filesystem::path& folder) {
   return path;
 }
 
-int Main(int runs, const std::string& json_path) {
+void CompareRecordings(const std::string& clew, const std::string& folder,
+                       const std::string& text, int runs,
+                       nlohmann::json& rows) {
+  const std::filesystem::path bundle =
+      std::filesystem::path(folder) / "bundle.clew";
+  fmt::print("\n{:<10} {:>8} {:>8}", "program", "native s", "wall s");
+  for (const Way& way : Ways()) {
+    fmt::print(" | {:>6} {:>6} {:>7}", way.name, "wall", "MB");
+  }
+  fmt::print("\n");
+  for (const Subject& subject : Subjects()) {
+    const std::vector<std::string> command = Words(subject, text);
+    Cost native;
+    std::vector<Cost> recorded(Ways().size());
+    std::vector<uint64_t> bytes(Ways().size());
+    for (int run = 0; run < runs; ++run) {
+      native.Take(RunNatively(command));
+      for (size_t way = 0; way < Ways().size(); ++way) {
+        recorded[way].Take(RunRecorded(clew, Ways()[way], bundle, command));
+        bytes[way] = BytesIn(bundle);
+      }
+    }
+    nlohmann::json row = {{"recorded", subject.name},
+                          {"native_cpu_s", native.cpu_s},
+                          {"native_wall_s", native.wall_s}};
+    fmt::print("{:<10} {:>8.3f} {:>8.3f}", subject.name, native.cpu_s,
+               native.wall_s);
+    for (size_t way = 0; way < Ways().size(); ++way) {
+      const Cost& cost = recorded[way];
+      fmt::print(" | {:>6.1f} {:>6.1f} {:>7.1f}", cost.cpu_s / native.cpu_s,
+                 cost.wall_s / native.wall_s,
+                 static_cast<double>(bytes[way]) / 1e6);
+      row[Ways()[way].name] = {{"cpu_s", cost.cpu_s},
+                               {"wall_s", cost.wall_s},
+                               {"bundle_bytes", bytes[way]}};
+    }
+    fmt::print("\n");
+    rows.push_back(row);
+  }
+}
+
+int Main(int runs, const std::string& clew, const std::string& json_path) {
   std::string folder = std::filesystem::temp_directory_path() / "clewXXXXXX";
   if (mkdtemp(folder.data()) == nullptr) {
     fmt::print(stderr, "cannot make a folder\n");
@@ -179,11 +260,15 @@ int Main(int runs, const std::string& json_path) {
   }
   const std::string text = WriteText(folder);
   nlohmann::json rows = nlohmann::json::array();
+  int counted = 0;
   double product = 1;
   fmt::print("{:<10} {:>9} {:>9} {:>6} {:>9} {:>9} {:>6} {:>9} {:>7}\n",
              "program", "native s", "traced s", "times", "wall s", "traced",
              "times", "M records", "fragments");
   for (const Subject& subject : Subjects()) {
+    if (subject.has_threads) {
+      continue;  // whose logs nobody reads
+    }
     const std::vector<std::string> command = Words(subject, text);
     Cost native;
     Cost traced;
@@ -192,7 +277,9 @@ int Main(int runs, const std::string& json_path) {
       traced.Take(RunTraced(command));
     }
     const double times = traced.cpu_s / native.cpu_s;
-    product *= subject.name == "true" ? 1 : times;
+    const bool counts = subject.name != "true";
+    product *= counts ? times : 1;
+    counted += counts ? 1 : 0;
     fmt::print(
         "{:<10} {:>9.3f} {:>9.3f} {:>6.2f} {:>9.3f} {:>9.3f} {:>6.2f} {:>9.2f} "
         "{:>7}\n",
@@ -207,10 +294,12 @@ int Main(int runs, const std::string& json_path) {
                     {"records", traced.records},
                     {"fragments", traced.fragments}});
   }
-  std::filesystem::remove_all(folder);
-  const auto count = static_cast<double>(Subjects().size() - 1);
   fmt::print("CPU, geometric mean without true: {:.2f} times\n",
-             std::pow(product, 1 / count));
+             std::pow(product, 1.0 / counted));
+  if (!clew.empty()) {
+    CompareRecordings(clew, folder, text, runs, rows);
+  }
+  std::filesystem::remove_all(folder);
   if (!json_path.empty()) {
     std::ofstream(json_path) << rows.dump(2) << '\n';
   }
@@ -223,10 +312,12 @@ int Main(int runs, const std::string& json_path) {
 int main(int argc, char** argv) {
   CLI::App app("Cost of the tracer");
   int runs = 3;
+  std::string program;
   std::string json_path;
   app.add_option("--runs", runs, "runs of each, of which the least counts")
       ->capture_default_str();
+  app.add_option("--clew", program, "the program clew; then it records, too");
   app.add_option("--json", json_path, "write the rows to this file");
   CLI11_PARSE(app, argc, argv);
-  return clew::Main(runs, json_path);
+  return clew::Main(runs, program, json_path);
 }
