@@ -1,6 +1,5 @@
 #include "recorder/tracer/legs.h"
 
-#include <algorithm>
 #include <span>
 
 namespace clew::tracer {
