@@ -74,6 +74,7 @@ struct Arena {
   uint64_t call = 0;
   uint64_t step = 0;
   uint64_t cut = 0;
+  uint64_t stale = 0;
   uint64_t input = 0;
   // Where the copies of short blocks go (short_block.h), kShortBytes.
   uint64_t shorts = 0;
@@ -82,10 +83,12 @@ struct Arena {
   bool Has(uint64_t addr) const {
     return begin != 0 && addr - begin < kCacheBytes;
   }
-  // Whether a fragment fits, of at most kFragmentBytesMax in each part.
+  // Whether a fragment fits, of at most kFragmentBytesMax in each part, and its
+  // check.
   static constexpr uint64_t kFragmentBytesMax = 16384;
+  static constexpr uint64_t kCheckBytesMax = 16384;
   bool HasRoom() const {
-    const uint64_t margin = kFragmentBytesMax;
+    const uint64_t margin = kFragmentBytesMax + kCheckBytesMax;
     return AddrOf(hot.at()) + margin < begin + kHotBytes &&
            AddrOf(cold.at()) + margin < begin + kHotBytes + kColdBytes &&
            AddrOf(numbers) + margin < begin + kCacheBytes;

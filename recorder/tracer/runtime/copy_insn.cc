@@ -120,9 +120,13 @@ bool UsesGsBase(const Layout& layout) {
 }  // namespace
 
 Insn ReadInsn(uint64_t addr, uint64_t end) {
-  Insn insn{addr, reinterpret_cast<const uint8_t*>(addr), {}, {}};
-  insn.layout = x86::ScanLayout(
-      {insn.bytes, std::min<uint64_t>(end - addr, x86::kInsnBytesMax)});
+  return ReadInsn(addr, {reinterpret_cast<const uint8_t*>(addr),
+                         std::min<uint64_t>(end - addr, x86::kInsnBytesMax)});
+}
+
+Insn ReadInsn(uint64_t addr, std::span<const uint8_t> bytes) {
+  Insn insn{addr, bytes.data(), {}, {}};
+  insn.layout = x86::ScanLayout(bytes);
   if (insn.layout.status == x86::LayoutStatus::kWhole) {
     insn.branch = x86::ClassifyBranch(insn.layout.opcode, insn.all());
   }

@@ -38,6 +38,8 @@ struct Insn {
 // Returns what is at `addr`, of which what is before `end` can be read. Its
 // branch is known if its layout is whole.
 Insn ReadInsn(uint64_t addr, uint64_t end);
+// Returns that of which `bytes` were read at `addr`.
+Insn ReadInsn(uint64_t addr, std::span<const uint8_t> bytes);
 
 // Writes a copy that does the same. Returns the register that it uses besides,
 // whose value is in the state then. REQUIRES: it is none that transfers

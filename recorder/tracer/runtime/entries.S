@@ -136,6 +136,14 @@ tracer_step:
         SAVE_ALL
         call tracer_on_step
 
+// RCX: the fragment whose check failed; the program's is in the state.
+        .globl tracer_stale
+tracer_stale:
+        movq %rcx, %gs:SCRATCH
+        SAVE_ALL
+        call tracer_on_stale
+        jmp tracer_resume
+
 // RCX: where the program goes on behind a short block; its RCX is in the state.
         .globl tracer_cut
 tracer_cut:

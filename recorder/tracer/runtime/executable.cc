@@ -72,21 +72,26 @@ class MapsReader {
 ExecutableRange RangeAround(uint64_t addr) {
   MapsReader maps;
   if (!maps.is_open()) {
-    return {addr, ~0ull};  // it cannot be told: trust the program
+    return {addr, ~0ull, false};  // it cannot be told: trust the program
   }
   ExecutableRange range;
   do {
     const uint64_t begin = maps.Number();
     const uint64_t end = maps.Number();
     const bool is_readable = maps.Next() == 'r';
-    maps.Next();
-    const bool is_code = is_readable && maps.Next() == 'x';
+    const bool is_written = maps.Next() == 'w';
+    const bool is_code = maps.Next() == 'x' && is_readable;
+    const bool is_shared = maps.Next() == 's';
     const bool ends_range = !is_code || begin != range.end;
     if (ends_range && range.begin <= addr && addr < range.end) {
       return range;
     }
+    if (is_code && begin != range.end) {
+      range = {begin, end, false};
+    }
     if (is_code) {
-      range = {begin == range.end ? range.begin : begin, end};
+      range.end = end;
+      range.is_writable = range.is_writable || is_written || is_shared;
     }
   } while (maps.SkipLine());
   return range.begin <= addr && addr < range.end ? range : ExecutableRange();
@@ -94,19 +99,19 @@ ExecutableRange RangeAround(uint64_t addr) {
 
 }  // namespace
 
-uint64_t ExecutableEnd(Runtime& runtime, uint64_t addr) {
+Executable ExecutableFrom(Runtime& runtime, uint64_t addr) {
   for (const ExecutableRange& range : runtime.executable) {
     if (range.begin <= addr && addr < range.end) {
-      return range.end;
+      return {range.end, range.is_writable};
     }
   }
   const ExecutableRange range = RangeAround(addr);
   if (range.end == 0) {
-    return addr;
+    return {addr, false};
   }
   runtime.executable[runtime.next_executable++ % runtime.executable.size()] =
       range;
-  return range.end;
+  return {range.end, range.is_writable};
 }
 
 void ForgetExecutable(Runtime& runtime) { runtime.executable.fill({}); }

@@ -7,9 +7,17 @@
 
 namespace clew::tracer {
 
-// Returns the end of the memory from `addr` on that can be read and executed;
-// `addr` where it cannot. Asks the kernel if it does not know.
-[[nodiscard]] uint64_t ExecutableEnd(Runtime& runtime, uint64_t addr);
+// Memory that can be read and executed.
+struct Executable {
+  uint64_t end = 0;
+  // The program can write to some of it, or others can: code there may change
+  // without a system call.
+  bool is_writable = false;
+};
+
+// Returns what there is from `addr` on; `end` is `addr` if that cannot be
+// executed. Asks the kernel if it does not know.
+[[nodiscard]] Executable ExecutableFrom(Runtime& runtime, uint64_t addr);
 
 // Forgets what the kernel said: mappings have changed.
 void ForgetExecutable(Runtime& runtime);

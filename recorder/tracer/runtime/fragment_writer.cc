@@ -8,6 +8,7 @@
 
 #include "common/x86/branch.h"
 #include "common/x86/layout.h"
+#include "recorder/tracer/runtime/code_check.h"
 #include "recorder/tracer/runtime/copy_insn.h"
 #include "recorder/tracer/runtime/encode.h"
 #include "recorder/tracer/runtime/versions.h"
@@ -19,15 +20,21 @@ namespace {
 using x86::BranchClass;
 
 constexpr size_t kInsnsMax = 96;
+// With a check (code_check.h).
+constexpr size_t kInsnsOfCheckedMax = 32;
+static_assert(kInsnsOfCheckedMax * x86::kInsnBytesMax * kCheckBytesPerByte <=
+              Arena::kCheckBytesMax);
 constexpr size_t kBranchesMax = 24;
 
 class FragmentWriter {
  public:
-  FragmentWriter(Runtime& runtime, uint64_t start, uint64_t end)
+  FragmentWriter(Runtime& runtime, uint64_t start, const Executable& memory,
+                 bool always_steps)
       : runtime_(runtime),
         arena_(ArenaFor(runtime, start)),
         addr_(start),
-        readable_end_(end) {
+        memory_(memory),
+        always_steps_(always_steps) {
     if (!arena_.HasRoom()) {
       Stop(runtime, Fault::kTooManyFragments, start);
     }
@@ -36,12 +43,13 @@ class FragmentWriter {
     fragment_.space = runtime.space;
     fragment_.version = static_cast<uint32_t>(runtime.version.load());
     arena_.hot.AlignTo(8, 0xcc);
-    entry_ = AddrOf(arena_.hot.at());
+    body_ = AddrOf(arena_.hot.at());
   }
 
   uint32_t Write() {
+    const size_t most = memory_.is_writable ? kInsnsOfCheckedMax : kInsnsMax;
     for (size_t insns = 0; !ended_; ++insns) {
-      if (insns == kInsnsMax || branch_count_ == kBranchesMax) {
+      if (insns == most || branch_count_ == kBranchesMax || is_cut_) {
         NoteInsn();
         Fall(addr_, false);
         break;
@@ -49,6 +57,10 @@ class FragmentWriter {
       WriteNext();
     }
     WriteTakenBranches();
+    const std::span<const uint8_t> checked = CheckedCode();
+    entry_ = checked.empty()
+                 ? body_
+                 : WriteCheck(arena_, number_, fragment_.start, checked, body_);
     Publish();
     return number_;
   }
@@ -61,18 +73,20 @@ class FragmentWriter {
   };
 
   void NoteInsn() {
-    insns_[insn_count_++] = {AddrOf(arena_.hot.at()) - entry_, kNoRegister};
+    insns_[insn_count_++] = {AddrOf(arena_.hot.at()) - body_, kNoRegister};
   }
   void NoteSaved(Register gpr) { insns_[insn_count_ - 1].SetSaved(gpr); }
 
   void WriteNext() {
     NoteInsn();
-    const Insn insn = ReadInsn(addr_, readable_end_);
+    const Insn insn =
+        memory_.is_writable ? ReadChanging() : ReadInsn(addr_, memory_.end);
     if (insn.layout.status != x86::LayoutStatus::kWhole) {
       EndAtNone(insn);
       return;
     }
-    const bool is_stepped = runtime_.shared->in_leaps != 0 && IsStepped(insn);
+    const bool is_stepped =
+        always_steps_ || (runtime_.shared->in_leaps != 0 && IsStepped(insn));
     if (is_stepped || IsUnsupported(insn)) {
       if (addr_ != fragment_.start) {
         Fall(addr_, false);
@@ -89,11 +103,35 @@ class FragmentWriter {
     WriteInsn(insn);
   }
 
+  // What another thread may be writing is read once.
+  Insn ReadChanging() {
+    for (;;) {
+      const Insn seen = ReadInsn(addr_, memory_.end);
+      const auto bytes = CopyCode(
+          seen.layout.status == x86::LayoutStatus::kWhole
+              ? seen.layout.length
+              : std::min<uint64_t>(memory_.end - addr_, x86::kInsnBytesMax));
+      const Insn insn = ReadInsn(addr_, bytes);
+      if (insn.layout.status == seen.layout.status &&
+          insn.layout.length == seen.layout.length) {
+        return insn;
+      }
+    }
+  }
+  // From where it is now; it is what the check compares with.
+  std::span<const uint8_t> CopyCode(uint64_t bytes) {
+    const uint64_t at = addr_ - fragment_.start;
+    std::copy_n(reinterpret_cast<const uint8_t*>(addr_), bytes, &code_[at]);
+    copied_bytes_ = at + bytes;
+    return std::span(code_).subspan(at, bytes);
+  }
+
   void WriteInsn(const Insn& insn) {
     switch (insn.branch.branch_class) {
       case BranchClass::kNone:
       case BranchClass::kRepString:
         NoteSaved(CopyInsn(arena_.hot, insn));
+        is_cut_ = memory_.is_writable && MayWrite(insn);
         if (runtime_.shared->tells_inputs != 0 && IsInput(insn)) {
           WriteTell(insn);
         }
@@ -258,12 +296,24 @@ class FragmentWriter {
     }
   }
 
+  // Of what may change, what the copies depend on; where there are none, what
+  // is there instead.
+  std::span<const uint8_t> CheckedCode() const {
+    const uint64_t copied = addr_ - fragment_.start;
+    const bool is_all = copied == 0 && !always_steps_;
+    return memory_.is_writable
+               ? std::span(code_).first(is_all ? copied_bytes_ : copied)
+               : std::span<const uint8_t>();
+  }
+
   // Tells the recorder, and this process.
   void Publish() {
     fragment_.code_bytes = static_cast<uint16_t>(addr_ - fragment_.start);
     fragment_.code_at = Take(runtime_, runtime_.shared->code_bytes,
                              fragment_.code_bytes, kCodeBytesMax);
-    const auto* const code = reinterpret_cast<const uint8_t*>(fragment_.start);
+    const auto* const code =
+        memory_.is_writable ? code_.data()
+                            : reinterpret_cast<const uint8_t*>(fragment_.start);
     std::copy_n(code, fragment_.code_bytes,
                 runtime_.Shared<uint8_t>(kCodeAt) + fragment_.code_at);
     Fragment& published = runtime_.fragment(number_);
@@ -271,6 +321,7 @@ class FragmentWriter {
     published = fragment_;
     __atomic_store_n(&published.start, start, __ATOMIC_RELEASE);
     Translation& translation = runtime_.translations[number_];
+    translation.body = body_;
     translation.entry = entry_;
     translation.insn_count = static_cast<uint8_t>(insn_count_);
     translation.program_insns = program_insns_;
@@ -292,11 +343,17 @@ class FragmentWriter {
   Runtime& runtime_;
   Arena& arena_;
   uint64_t addr_;
-  uint64_t readable_end_;
+  Executable memory_;
+  bool always_steps_;
   uint32_t number_ = 0;
+  uint64_t body_ = 0;
   uint64_t entry_ = 0;
   Fragment fragment_;
   bool ended_ = false;
+  bool is_cut_ = false;  // what follows may have become other code
+  // Of code that may change, as it was read.
+  std::array<uint8_t, (kInsnsOfCheckedMax + 1) * x86::kInsnBytesMax> code_;
+  uint64_t copied_bytes_ = 0;
   std::array<TakenBranch, kBranchesMax> branches_;
   size_t branch_count_ = 0;
   std::array<InsnOffset, kInsnsMax + 1> insns_;
@@ -306,8 +363,9 @@ class FragmentWriter {
 
 }  // namespace
 
-uint32_t WriteFragment(Runtime& runtime, uint64_t start, uint64_t end) {
-  return FragmentWriter(runtime, start, end).Write();
+uint32_t WriteFragment(Runtime& runtime, uint64_t start,
+                       const Executable& memory, bool always_steps) {
+  return FragmentWriter(runtime, start, memory, always_steps).Write();
 }
 
 }  // namespace clew::tracer

@@ -158,6 +158,19 @@ void CountFall(ThreadState& thread, uint32_t edge) {
   GoOnCounted(thread, RuntimeOf(thread).edge(edge).target, true);
 }
 
+void CountUpTo(ThreadState& thread, uint32_t fragment) {
+  uint32_t first = thread.leap.fragment;
+  Count(thread, InsnsUntil(RuntimeOf(thread), first, [fragment](uint32_t each) {
+          return each == fragment;
+        }));
+}
+
+void GoOnChanged(ThreadState& thread, uint64_t addr) {
+  StopLog(thread, addr);
+  TakeVersion(thread);
+  GoOnCounted(thread, addr, true);
+}
+
 void CountShortBlock(ThreadState& thread, uint64_t addr) {
   const ShortBlock& block = RuntimeOf(thread).short_block;
   Count(thread, block.insn_count);

@@ -32,6 +32,10 @@ void BeginCounted(ThreadState& thread, uint64_t addr);
 void CountRecord(ThreadState& thread);
 // The thread is behind this edge, which has no record.
 void CountFall(ThreadState& thread, uint32_t edge);
+// Likewise at the start of this fragment, whose code has changed; nothing of it
+// was dropped yet. Then GoOnChanged, when it is.
+void CountUpTo(ThreadState& thread, uint32_t fragment);
+void GoOnChanged(ThreadState& thread, uint64_t addr);
 // Likewise behind a short block, at `addr`.
 void CountShortBlock(ThreadState& thread, uint64_t addr);
 

@@ -11,6 +11,7 @@
 #include "common/linux/syscall_result.h"
 #include "recorder/tracer/changed_code.h"
 #include "recorder/tracer/runtime/call.h"
+#include "recorder/tracer/runtime/executable.h"
 #include "recorder/tracer/runtime/inputs.h"
 #include "recorder/tracer/runtime/leap.h"
 #include "recorder/tracer/runtime/log.h"
@@ -68,6 +69,7 @@ void DropChanged(Runtime& runtime, uint64_t number,
   for (const ChangedRange& range : ChangedBy(number, arguments)) {
     if (range.bytes != 0) {
       const Locked locked(runtime.lock);
+      ForgetExecutable(runtime);
       Drop(runtime, range.addr, range.addr + range.bytes);
     }
   }
@@ -247,6 +249,30 @@ void tracer_on_full(ThreadState* thread) {
   ParkIfAsked(*thread, addr);
   TakeVersion(*thread);
   LetIn(*thread, addr);
+}
+
+void tracer_on_stale(ThreadState* thread) {
+  Runtime& runtime = RuntimeOf(*thread);
+  const auto stale = static_cast<uint32_t>(thread->scratch);
+  const uint64_t addr = runtime.fragment(stale).start;
+  const bool is_counted = thread->leap.is_counted != 0;
+  if (is_counted) {
+    CountUpTo(*thread, stale);
+  }
+  uint32_t fragment = 0;
+  {
+    const Locked locked(runtime.lock);
+    DropStale(runtime, stale);
+    fragment = is_counted ? 0 : FragmentAt(runtime, addr);
+  }
+  if (is_counted) {
+    GoOnChanged(*thread, addr);
+    return;
+  }
+  Flush(*thread, BatchEnd::kChanged, addr);
+  TakeVersion(*thread);
+  BeginLog(*thread, fragment);
+  GoOn(*thread, fragment, addr);
 }
 
 void tracer_on_cut(ThreadState* thread) {

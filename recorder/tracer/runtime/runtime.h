@@ -34,6 +34,8 @@ static_assert(kActionsAt + kActionsBytes <= kThreadBytes);
 
 // What only this process knows of a fragment; 0: nothing.
 struct Translation {
+  uint64_t body = 0;  // the copies of its instructions
+  // Where it is entered: its check (code_check.h), if it has one, or its body.
   uint64_t entry = 0;
   // Where an indirect transfer enters, which writes the record.
   uint64_t indirect_entry = 0;
@@ -105,6 +107,7 @@ using Actions = std::array<KernelAction, 65>;
 struct ExecutableRange {
   uint64_t begin = 0;
   uint64_t end = 0;
+  bool is_writable = false;
 };
 
 // The runtime of a process, which has nothing else: its image has code alone.

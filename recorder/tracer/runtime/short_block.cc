@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "recorder/tracer/runtime/code_check.h"
 #include "recorder/tracer/runtime/copy_insn.h"
 #include "recorder/tracer/runtime/executable.h"
 #include "recorder/tracer/runtime/ways.h"
@@ -25,11 +26,10 @@ class ShortBlockWriter {
         reinterpret_cast<uint64_t*>(area_.shorts + Arena::kShortBytes / 2);
   }
 
-  // Of the instructions that can be read up to `end`.
-  bool Write(uint64_t end, uint64_t insns) {
+  bool Write(const Executable& memory, uint64_t insns) {
     const uint64_t most = std::min<uint64_t>(insns, ShortBlock::kInsnsMax);
-    while (block_.insn_count < most && !block_.ends_with_branch &&
-           WriteNext(end)) {
+    while (block_.insn_count < most && !block_.ends_with_branch && !is_cut_ &&
+           WriteNext(memory)) {
     }
     if (!block_.ends_with_branch) {
       ExitTo(at());
@@ -40,8 +40,8 @@ class ShortBlockWriter {
  private:
   uint64_t at() const { return block_.start + block_.code_bytes; }
 
-  bool WriteNext(uint64_t end) {
-    const Insn insn = ReadInsn(at(), end);
+  bool WriteNext(const Executable& memory) {
+    const Insn insn = ReadInsn(at(), memory.end);
     if (insn.layout.status != x86::LayoutStatus::kWhole || IsStepped(insn) ||
         insn.branch.branch_class == BranchClass::kFar) {
       return false;
@@ -50,6 +50,7 @@ class ShortBlockWriter {
     block_.code_bytes += insn.layout.length;
     const uint64_t offset = AddrOf(area_.hot.at()) - block_.entry;
     block_.insns[block_.insn_count++] = {offset, WriteInsn(insn)};
+    is_cut_ = memory.is_writable && MayWrite(insn);
     return true;
   }
 
@@ -102,14 +103,16 @@ class ShortBlockWriter {
   }
 
   ShortBlock& block_;
-  Arena area_;  // the cache's, but for where code and numbers go
+  Arena area_;           // the cache's, but for where code and numbers go
+  bool is_cut_ = false;  // what follows may have become other code
 };
 
 }  // namespace
 
 bool WriteShortBlock(Runtime& runtime, uint64_t addr, uint64_t insns) {
-  const uint64_t end = ExecutableEnd(runtime, addr);
-  return end != addr && ShortBlockWriter(runtime, addr).Write(end, insns);
+  const Executable memory = ExecutableFrom(runtime, addr);
+  return memory.end != addr &&
+         ShortBlockWriter(runtime, addr).Write(memory, insns);
 }
 
 }  // namespace clew::tracer

@@ -8,7 +8,8 @@
 namespace clew::tracer {
 
 // Copies the instructions at `addr` up to the first that transfers control,
-// with it, but at most `insns`, to run once: over the last ones that were
+// with it, or that may change the code that follows (code_check.h), but at most
+// `insns`, to run once: over the last ones that were
 // copied so. Behind them the runtime is entered (tracer_cut). Returns whether
 // there is one: neither what is stepped nor what cannot be executed is copied.
 // REQUIRES: the caller has the runtime's lock; insns > 0; the program runs in

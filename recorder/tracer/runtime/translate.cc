@@ -20,6 +20,7 @@ extern "C" {
 [[gnu::visibility("hidden")]] void tracer_input();
 [[gnu::visibility("hidden")]] void tracer_step();
 [[gnu::visibility("hidden")]] void tracer_cut();
+[[gnu::visibility("hidden")]] void tracer_stale();
 }
 
 namespace clew::tracer {
@@ -38,6 +39,23 @@ void Note(Runtime& runtime, uint32_t number) {
     at = (at + 1) & kHashMask;
   }
   runtime.hash[at] = number;
+}
+
+// Code that changes without a system call, and was dropped so often, is
+// stepped, in leaps: each copy takes memory that is not given back.
+constexpr uint32_t kCopiesMax = 64;
+
+uint32_t CountDropped(Runtime& runtime, uint64_t addr) {
+  uint32_t count = 0;
+  for (uint32_t at = HashOf(addr); runtime.hash[at] != 0;
+       at = (at + 1) & kHashMask) {
+    const uint32_t number = runtime.hash[at];
+    count += runtime.fragment(number).start == addr &&
+                     runtime.translations[number].dropped
+                 ? 1
+                 : 0;
+  }
+  return count;
 }
 
 // jmp [rip + 2], and the address there: aligned, as the program's flags may ask
@@ -84,11 +102,13 @@ uint32_t FragmentAt(Runtime& runtime, uint64_t addr) {
   if (known != 0) {
     return known;
   }
-  const uint64_t end = ExecutableEnd(runtime, addr);
-  if (end == addr) {
+  const Executable code = ExecutableFrom(runtime, addr);
+  if (code.end == addr) {
     return 0;
   }
-  const uint32_t written = WriteFragment(runtime, addr, end);
+  const bool always_steps = code.is_writable && runtime.shared->in_leaps != 0 &&
+                            CountDropped(runtime, addr) >= kCopiesMax;
+  const uint32_t written = WriteFragment(runtime, addr, code, always_steps);
   Note(runtime, written);
   return written;
 }
@@ -139,20 +159,23 @@ std::optional<CopiedInsn> InsnOfCopy(Runtime& runtime, uint64_t ip) {
                   std::span(block.code).first(block.code_bytes));
   }
   const auto number = static_cast<size_t>(arena - runtime.arenas.begin());
-  const auto entry = [&runtime](uint32_t fragment) {
-    return runtime.translations[fragment].entry;
+  const auto body = [&runtime](uint32_t fragment) {
+    return runtime.translations[fragment].body;
   };
   const std::span fragments = std::span(runtime.fragments_of_arena[number])
                                   .first(runtime.fragment_counts[number]);
-  const auto behind = std::ranges::upper_bound(fragments, ip, {}, entry);
+  const auto behind = std::ranges::upper_bound(fragments, ip, {}, body);
   if (behind == fragments.begin()) {
     return std::nullopt;
   }
   const uint32_t fragment = *std::prev(behind);
   const Translation& translation = runtime.translations[fragment];
   const Fragment& code = runtime.fragment(fragment);
+  if (translation.entry != translation.body && ip >= translation.entry) {
+    return CopiedInsn{code.start, kRcx};  // in its check
+  }
   return Locate(
-      ip, translation.entry,
+      ip, translation.body,
       std::span(runtime.insns)
           .subspan(translation.insns_at, translation.insn_count),
       code.start,
@@ -174,6 +197,7 @@ void BeginArena(Arena& arena, uint64_t addr) {
   arena.input = WriteEntry(arena.hot, tracer_input);
   arena.step = WriteEntry(arena.hot, tracer_step);
   arena.cut = WriteEntry(arena.hot, tracer_cut);
+  arena.stale = WriteEntry(arena.hot, tracer_stale);
 }
 
 }  // namespace clew::tracer

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "common/x86/page.h"
-#include "recorder/tracer/runtime/executable.h"
 #include "recorder/tracer/runtime/ways.h"
 
 namespace clew::tracer {
@@ -45,6 +44,11 @@ void DropFragment(Runtime& runtime, uint32_t number) {
   }
 }
 
+// One without code is of what was found where it starts.
+uint64_t BytesOf(const Fragment& fragment) {
+  return std::max<uint64_t>(fragment.code_bytes, 1);
+}
+
 uint32_t PageHash(uint64_t addr) {
   return addr / kPageBytes & ((1u << Runtime::kPageHashBits) - 1);
 }
@@ -56,8 +60,7 @@ bool DropOfPage(Runtime& runtime, uint32_t hash, uint64_t begin, uint64_t end) {
   while (*link != 0) {
     Translation& translation = runtime.translations[*link];
     const Fragment& fragment = runtime.fragment(*link);
-    if (fragment.start + fragment.code_bytes <= begin ||
-        fragment.start >= end) {
+    if (fragment.start + BytesOf(fragment) <= begin || fragment.start >= end) {
       link = &translation.next_on_page;
       continue;
     }
@@ -76,7 +79,6 @@ void NotePage(Runtime& runtime, uint32_t fragment) {
 }
 
 void Drop(Runtime& runtime, uint64_t begin, uint64_t end) {
-  ForgetExecutable(runtime);
   // From the page before on: a fragment is shorter than a page.
   const uint64_t first = begin - std::min(begin, kPageBytes);
   const uint64_t pages = std::min<uint64_t>(
@@ -88,6 +90,13 @@ void Drop(Runtime& runtime, uint64_t begin, uint64_t end) {
   }
   if (has_dropped) {
     ++runtime.version;
+  }
+}
+
+void DropStale(Runtime& runtime, uint32_t number) {
+  const Fragment& fragment = runtime.fragment(number);
+  if (!runtime.translations[number].dropped) {  // by another thread
+    Drop(runtime, fragment.start, fragment.start + BytesOf(fragment));
   }
 }
 

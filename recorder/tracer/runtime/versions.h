@@ -5,7 +5,8 @@
 
 #include "recorder/tracer/runtime/runtime.h"
 
-// Code that changes. What was translated of it is dropped, and the version of
+// Code that changes, by a system call or as a check finds (code_check.h). What
+// was translated of it is dropped, and the version of
 // the process counted up. Each batch of a log has one version
 // (../shared_layout.h), so a thread has to take the new one before it runs what
 // was translated since:
@@ -13,6 +14,7 @@
 //   it enters the runtime by an edge   its log begins anew at the target
 //   by an indirect transfer            behind the record of that
 //   its log is full                    behind it
+//   it comes to code that has changed  its log begins anew there
 //   behind a system call               its log begins anew there
 //
 // It runs such a fragment without entering the runtime only by a jump that
@@ -30,6 +32,8 @@ void NotePage(Runtime& runtime, uint32_t fragment);
 // another fragment enters the runtime. A thread that is in such a fragment runs
 // to its end. REQUIRES: the caller has the runtime's lock.
 void Drop(Runtime& runtime, uint64_t begin, uint64_t end);
+// Likewise of code of a fragment whose check failed (code_check.h).
+void DropStale(Runtime& runtime, uint32_t fragment);
 
 // Whether code has changed since the thread took a version.
 inline bool IsBehind(ThreadState& thread) {

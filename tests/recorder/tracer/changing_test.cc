@@ -13,6 +13,7 @@
 #include <set>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "tests/recorder/tracer/traced_run.h"
 
@@ -33,10 +34,12 @@ void AddNumbers(const recorder::CodeStretch& run, uint64_t& hash) {
   }
 }
 
-void ExpectCodeThatRan(const std::string& what, size_t hashes) {
+void ExpectCodeThatRan(const std::vector<std::string>& how, size_t hashes) {
+  std::vector<std::string> command = {TestProgram("changing")};
+  command.insert(command.end(), how.begin(), how.end());
   std::map<int32_t, uint64_t> by_thread;
   const TracedRun run = RunTraced(
-      {TestProgram("changing"), what}, nullptr,
+      command, nullptr,
       [&](const ThreadPath& path, const recorder::CodeStretch& straight) {
         AddNumbers(straight, by_thread[path.tid]);
       });
@@ -58,11 +61,20 @@ void ExpectCodeThatRan(const std::string& what, size_t hashes) {
 }
 
 TEST(ChangingCodeTest, ThreadsChangeWhatAllCall) {
-  ExpectCodeThatRan("threads", 4);
+  ExpectCodeThatRan({"threads"}, 4);
 }
 
 TEST(ChangingCodeTest, ProcessesChangeTheirOwn) {
-  ExpectCodeThatRan("processes", 4);
+  ExpectCodeThatRan({"processes"}, 4);
+}
+
+// No system call tells of it.
+TEST(ChangingCodeTest, ThreadsWriteToWhatAllCall) {
+  ExpectCodeThatRan({"threads", "stores"}, 4);
+}
+
+TEST(ChangingCodeTest, ProcessesWriteToTheirOwn) {
+  ExpectCodeThatRan({"processes", "stores"}, 4);
 }
 
 }  // namespace

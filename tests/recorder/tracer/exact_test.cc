@@ -38,6 +38,8 @@ TEST(ExactTest, RaisedSignals) {
   Compare({TestProgram("signals"), "stepped", "1"});
 }
 
+TEST(ExactTest, CodeThatIsWrittenTo) { Compare({StaticProgram("rewritten")}); }
+
 TEST(MoreExactTest, RaisedSignals) {
   Compare({TestProgram("signals"), "stepped", "20"});
 }

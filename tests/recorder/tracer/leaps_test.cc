@@ -199,13 +199,19 @@ void CompareGenerated(uint64_t first, uint64_t count) {
   fmt::print("{} programs: {} instructions\n", count, insns);
 }
 
-TEST(LeapsTest, RunExactlySoManyInstructions) {
+void CompareStatic(const std::string& name) {
   const std::string program =
-      fmt::format("{}/tests/recorder/programs_static/clew_static_branches",
-                  std::getenv("CLEW_BINARY_DIR"));
-  for (uint64_t seed = 1; seed <= 3 && !HasFailure(); ++seed) {
+      fmt::format("{}/tests/recorder/programs_static/clew_static_{}",
+                  std::getenv("CLEW_BINARY_DIR"), name);
+  for (uint64_t seed = 1; seed <= 3 && !testing::Test::HasFailure(); ++seed) {
     fmt::print("seed {}: {} instructions\n", seed, Compare(program, seed));
   }
+}
+
+TEST(LeapsTest, RunExactlySoManyInstructions) { CompareStatic("branches"); }
+
+TEST(LeapsTest, RunExactlyWhereTheProgramWritesToItsCode) {
+  CompareStatic("rewritten");
 }
 
 TEST(LeapsTest, RunExactlyInGeneratedPrograms) { CompareGenerated(1, 20); }

@@ -1,8 +1,10 @@
 // Runs code that it changes: functions that return a number each, at one
-// address, which are called from code that stays. Prints of each thread and
-// process what it called, as a hash of the numbers.
+// address, which are called from code that stays; they are changed by system
+// calls, or by stores alone. Prints of each thread and process what it called,
+// as a hash of the numbers.
 #define _GNU_SOURCE
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,8 +17,10 @@ enum { kPage = 4096, kThreads = 4, kRounds = 60, kCalls = 20, kChildren = 3 };
 
 typedef uint32_t Function(void);
 
-// The first page calls what the second one has.
+// The first page calls what the second one has. By stores, the third one has a
+// function that changes itself.
 static uint8_t* area;
+static bool by_stores;
 static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
 static volatile uint32_t current;
 
@@ -62,6 +66,11 @@ static void WriteCallee(uint32_t number) {
 
 static void Change(uint32_t number) {
   uint8_t* callee = area + kPage;
+  if (by_stores) {
+    WriteCallee(number);
+    current = number;
+    return;
+  }
   if (number % 5 == 0) {
     if (mmap(callee, kPage, PROT_READ | PROT_WRITE,
              MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != callee) {
@@ -97,10 +106,24 @@ static uint64_t Call(uint64_t hash) {
   return hash;
 }
 
+// Calls a function that returns what it has written into its own next
+// instruction.
+static uint64_t CallSelfChanging(uint64_t hash, uint32_t number) {
+  uint32_t (*const function)(uint32_t) =
+      (uint32_t (*)(uint32_t))(area + 2 * kPage);
+  if (function(0xc1e00000 | number) != (0xc1e00000 | number)) {
+    Fail("not what was written");
+  }
+  return hash * 31 + number;
+}
+
 static uint64_t Rounds(uint64_t hash, uint32_t first) {
   for (uint32_t round = 0; round < kRounds; ++round) {
     pthread_rwlock_wrlock(&lock);
     Change(first + round);
+    if (by_stores) {
+      hash = CallSelfChanging(hash, first + round);
+    }
     pthread_rwlock_unlock(&lock);
     pthread_rwlock_rdlock(&lock);
     hash = Call(hash);
@@ -149,10 +172,27 @@ static void RunProcesses(void) {
   }
 }
 
+static void AllowStores(void) {
+  static const uint8_t kSelfChanging[] = {0x89, 0x3d, 1, 0, 0,
+                                          0,  // mov [rip + 1], edi
+                                          0xb8, 0,    0, 0, 0,  // mov eax, 0
+                                          0xc3};                // ret
+  by_stores = true;
+  if (mprotect(area + kPage, 2 * kPage, PROT_READ | PROT_WRITE | PROT_EXEC) !=
+      0) {
+    Fail("no code to write to");
+  }
+  memcpy(area + 2 * kPage, kSelfChanging, sizeof kSelfChanging);
+}
+
+// changing threads|processes [stores]
 int main(int argc, char** argv) {
-  area = mmap(NULL, 2 * kPage, PROT_READ | PROT_WRITE,
+  area = mmap(NULL, 3 * kPage, PROT_READ | PROT_WRITE,
               MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   WriteCaller();
+  if (argc > 2) {
+    AllowStores();
+  }
   if (argc > 1 && strcmp(argv[1], "threads") == 0) {
     RunThreads();
   } else {
