@@ -109,6 +109,10 @@ Result<After> NativeCalls::Step(NativeThread& thread, const NativeInsn& insn) {
     state_.EndByExit(thread, call);
     return After::kEnded;
   }
+  if (KillsItself(call, state_.process.process())) {
+    state_.EndByKill(thread);
+    return After::kEnded;
+  }
   if (call.number == __NR_exit) {
     return Leave(thread, call);
   }

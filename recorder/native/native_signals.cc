@@ -46,6 +46,11 @@ Result<After> NativeSignals::Deliver(NativeThread& thread) {
     case Disposition::kHandled:
       CLEW_RETURN_IF_ERROR(EnterHandler(thread, signal));
       return After::kGoesOn;
+    case Disposition::kStops:
+      if (state_.on_stop) {
+        state_.on_stop(signal);
+      }
+      [[fallthrough]];
     case Disposition::kIgnored:
       if (thread.call) {
         CLEW_RETURN_IF_ERROR(calls_.MakeAgain(thread));

@@ -78,8 +78,9 @@ enum class After : uint8_t {
 // How the program ends, and by what it is let end.
 struct NativeEnd {
   Failure failure;
-  int signal = 0;  // to be delivered to the failing thread; 0: it exits
-  int code = 0;    // si_code of the signal
+  // To be delivered to the failing thread; 0: it makes the call that it is at.
+  int signal = 0;
+  int code = 0;  // si_code of the signal
 };
 
 // What every part of a recording by stepping stands on.
@@ -101,6 +102,9 @@ struct NativeState {
   std::function<Status(Tid child, Tid parent)> on_child = {};
   // A thread registers rseq(2): whether it is told that it has. May be null.
   std::function<bool(Tid thread, const TracedProcess::Rseq& rseq)> on_rseq = {};
+  // A signal would have stopped the program: returns when it goes on. May be
+  // null.
+  std::function<void(int signal)> on_stop = {};
   BeforeInsn before_insn = {};        // may be null
   std::unique_ptr<Leaps> leaps = {};  // null: each instruction is stepped
   // What the program's memory has of the recorder; the program does not know.
@@ -149,6 +153,15 @@ struct NativeState {
   void EndByExit(const NativeThread& thread, const SyscallCall& call) {
     Failure failure;
     failure.exit_status = ExitStatusOf(call);
+    failure.thread = thread.tid;
+    failure.ip = TraceeAddr(thread.ip);
+    end = {.failure = failure};
+  }
+  // Likewise one that KillsItself.
+  void EndByKill(const NativeThread& thread) {
+    Failure failure;
+    failure.kind = FailureKind::kSignal;
+    failure.signal = SIGKILL;
     failure.thread = thread.tid;
     failure.ip = TraceeAddr(thread.ip);
     end = {.failure = failure};

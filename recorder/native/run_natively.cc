@@ -173,6 +173,7 @@ struct Recorded {
   BeforeInsn before_insn = {};
   LeapsMaker make_leaps = {};
   RunMaker make_run = {};
+  std::function<void(int)> on_stop = {};
   // Called once the start state of the attached program is written; may be
   // null.
   std::function<void()> begun = {};
@@ -266,6 +267,7 @@ Result<NativeState> MakeState(Recorded& recorded) {
             return recorded.attachment &&
                    recorded.attachment->AddRseq(thread, rseq);
           },
+      .on_stop = recorded.on_stop,
       .before_insn = recorded.before_insn,
       .is_over = recorded.is_over,
       .uses_timers = recorded.uses_timers};
@@ -360,7 +362,8 @@ Result<int> RunNatively(const NativeLaunch& launch) {
                        .inputs_are_tapped = launch.inputs_are_tapped,
                        .before_insn = launch.before_insn,
                        .make_leaps = launch.make_leaps,
-                       .make_run = launch.make_run};
+                       .make_run = launch.make_run,
+                       .on_stop = launch.on_stop};
   return RunPrograms(recorded);
 }
 

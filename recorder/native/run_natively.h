@@ -33,6 +33,9 @@ struct NativeLaunch {
   LeapsMaker make_leaps;   // null: each instruction is stepped
   // All threads run at once, by this. Null: one after another, stepped.
   RunMaker make_run;
+  // Called in the recorder where a signal (SIGTSTP, SIGTTIN, SIGTTOU, SIGSTOP)
+  // would have stopped the program, which goes on when this returns.
+  std::function<void(int signal)> on_stop;
 };
 
 // A process that runs already.

@@ -1,7 +1,9 @@
 #include "recorder/native/signal_disposition.h"
 
+#include <asm/unistd_64.h>
 #include <fmt/format.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <bit>
 #include <string>
@@ -31,10 +33,10 @@ Disposition DispositionIn(const std::string& status, int signal) {
   if ((StatusMask(status, "SigCgt") & bit) != 0) {
     return Disposition::kHandled;
   }
-  const bool ignored = (StatusMask(status, "SigIgn") & bit) != 0;
-  return ignored || IsIgnoredByDefault(signal) || Stops(signal)
-             ? Disposition::kIgnored
-             : Disposition::kEnds;
+  if ((StatusMask(status, "SigIgn") & bit) != 0 || IsIgnoredByDefault(signal)) {
+    return Disposition::kIgnored;
+  }
+  return Stops(signal) ? Disposition::kStops : Disposition::kEnds;
 }
 
 }  // namespace
@@ -52,8 +54,29 @@ bool IsDropped(const TracedProcess& process, Tid thread, int signal) {
 
 bool IsDropped(const TracedProcess& process, Tid thread, int signal,
                uint64_t mask_of_first) {
-  return DispositionOf(process, thread, signal) == Disposition::kIgnored &&
+  const Disposition disposition = DispositionOf(process, thread, signal);
+  return (disposition == Disposition::kIgnored ||
+          disposition == Disposition::kStops) &&
          (mask_of_first >> (signal - 1) & 1) == 0;
+}
+
+bool KillsItself(const SyscallCall& call, int32_t process) {
+  const auto target = static_cast<pid_t>(call.args[0]);
+  switch (call.number) {
+    case __NR_kill:
+      return call.args[1] == SIGKILL &&
+             (target == process || target == 0 || target == -getpgid(process));
+    case __NR_tkill:
+      return call.args[1] == SIGKILL &&
+             access(fmt::format("/proc/{}/task/{}", process, target).c_str(),
+                    F_OK) == 0;
+    case __NR_tgkill:
+      return call.args[2] == SIGKILL && target == process;
+    case __NR_rt_sigqueueinfo:
+      return call.args[1] == SIGKILL && target == process;
+    default:
+      return false;
+  }
 }
 
 bool IsSignalDue(const TracedProcess& process, Tid thread) {

@@ -61,8 +61,7 @@ void SetForeground(pid_t group) {
   sigprocmask(SIG_SETMASK, &before, nullptr);
 }
 
-bool IsStopByTerminal(int status) {
-  const int signal = WIFSTOPPED(status) ? WSTOPSIG(status) : 0;
+bool IsOfTerminal(int signal) {
   return signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU;
 }
 
@@ -198,15 +197,18 @@ Result<int> ProgramGroup::Wait() {
     } else if (!WIFSTOPPED(status)) {
       TakeTerminal();
       return status;
-    } else if (IsStopByTerminal(status)) {
-      OnStopByTerminal(WSTOPSIG(status));
+    } else {
+      OnStop(WSTOPSIG(status));
     }
   }
 }
 
 // A program that asked for the terminal (SIGTTIN, SIGTTOU) gets it if it is the
 // recorder's to give.
-void ProgramGroup::OnStopByTerminal(int signal) {
+void ProgramGroup::OnStop(int signal) {
+  if (!IsOfTerminal(signal)) {
+    return;
+  }
   const bool asks = signal != SIGTSTP && !gave_terminal_;
   if (asks && GiveTerminal()) {
     kill(-group(), SIGCONT);

@@ -41,6 +41,10 @@ class ProgramGroup {
   void Add(pid_t program);
   // Returns the wait status of the program that was added once it has ended.
   [[nodiscard]] Result<int> Wait();
+  // A signal has stopped the program, or would have: does what the terminal is
+  // to do, and returns when the program goes on. In the place of Wait, for who
+  // traces it.
+  void OnStop(int signal);
 
   // Processes of the group that are left, after Wait, by ascending id.
   std::vector<pid_t> Left() const;
@@ -52,7 +56,6 @@ class ProgramGroup {
   // Returns whether the program's group has the terminal.
   bool GiveTerminal();
   void TakeTerminal();
-  void OnStopByTerminal(int signal);
   void StopWithProgram(bool asked_for_terminal);
   pid_t group() const { return leader_ > 0 ? leader_ : program_; }
 

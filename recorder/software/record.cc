@@ -247,23 +247,23 @@ Result<int> RunCommand(const RecordOptions& options, const PluginConfig& config,
   const bundle::Surroundings surroundings =
       options.surroundings.value_or(bundle::Surroundings());
   if (options.source != SoftwareSource::kQemu) {
-    return RunNatively({.command = options.command,
-                        .surroundings = surroundings,
-                        .config = config,
-                        .enter_group = [&] { group.EnterInChild(); },
-                        .started = [&](pid_t pid) -> Status {
-                          group.Add(pid);
-                          CLEW_RETURN_IF_ERROR(inputs.Open(pid));
-                          return inputs.Start();
-                        },
-                        .inputs_are_tapped = inputs.are_tapped(),
-                        .before_insn = options.before_insn,
-                        .make_leaps = options.source == SoftwareSource::kTracer
-                                          ? LeapsMaker(tracer::MakeLeaps)
-                                          : nullptr,
-                        .make_run = options.is_free
-                                        ? RunMaker(tracer::MakeFreeRun)
-                                        : nullptr});
+    return RunNatively(
+        {.command = options.command,
+         .surroundings = surroundings,
+         .config = config,
+         .enter_group = [&] { group.EnterInChild(); },
+         .started = [&](pid_t pid) -> Status {
+           group.Add(pid);
+           CLEW_RETURN_IF_ERROR(inputs.Open(pid));
+           return inputs.Start();
+         },
+         .inputs_are_tapped = inputs.are_tapped(),
+         .before_insn = options.before_insn,
+         .make_leaps = options.source == SoftwareSource::kTracer
+                           ? LeapsMaker(tracer::MakeLeaps)
+                           : nullptr,
+         .make_run = options.is_free ? RunMaker(tracer::MakeFreeRun) : nullptr,
+         .on_stop = [&](int signal) { group.OnStop(signal); }});
   }
   return RunUnderQemu({.command = options.command,
                        .surroundings = surroundings,

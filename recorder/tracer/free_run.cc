@@ -118,6 +118,7 @@ class FreeRun final : public recorder::ProgramRun {
   Status OnExit(Tid tid, Thread& thread);
   Status OnGone(Tid tid);
   Status OnExec(Tid tid, Thread& thread);
+  Status OnKill(Tid tid, Thread& thread);
   Status EndBySignal(Tid tid, int signal);
   Status OnRaised(Tid tid, Thread& thread, const siginfo_t& info);
   Status OnInterrupted(Tid tid, Thread& thread);
@@ -247,6 +248,11 @@ Status FreeRun::OnSignal(Tid tid, int signal) {
         threads_.StateOf(*thread).tell.is_interrupted = 1;
       }
       return process_.Continue(tid, 0);
+    case Disposition::kStops:
+      if (state_.on_stop) {
+        state_.on_stop(signal);
+      }
+      return process_.Continue(tid, 0);
     case Disposition::kEnds:
       return EndBySignal(tid, signal);
   }
@@ -340,6 +346,8 @@ Status FreeRun::OnPark(Tid tid, Thread& thread) {
       return {};
     case Parked::kExec:
       return OnExec(tid, thread);
+    case Parked::kKill:
+      return OnKill(tid, thread);
     default:
       thread.stopped = Stopped::kParked;
       return {};
@@ -361,6 +369,19 @@ void FreeRun::EndByExit(Thread& thread) {
   if (!state_.end) {
     state_.EndByExit(*thread.native, call);
   }
+}
+
+Status FreeRun::OnKill(Tid tid, Thread& thread) {
+  const SyscallCall call = threads_.NoteCall(thread);
+  if (!recorder::KillsItself(call, process_.process())) {
+    thread.native->call.reset();
+    return process_.Continue(tid, 0);
+  }
+  thread.stopped = Stopped::kParked;
+  if (!state_.end) {
+    state_.EndByKill(*thread.native);
+  }
+  return {};
 }
 
 // It is made without the runtime, which is gone then.

@@ -239,6 +239,7 @@ enum class Parked : uint64_t {
   kExec,       // it is about to make execve(2)
   kExit,       // exit(2)
   kExitGroup,  // exit_group(2)
+  kKill,       // kill(2) or its like, with SIGKILL
 };
 
 // Of a thread that tells what comes in.

@@ -30,14 +30,16 @@ std::string Groups() {
   return Built("tests/recorder/programs/recorder_tracee_groups");
 }
 
-class ProcessGroupTest : public testing::Test {
+// By the source that records.
+class ProcessGroupTest : public testing::TestWithParam<std::string> {
  protected:
   ProgramOutput Record(const std::string& how) {
-    return Clew({"record", "-o", scratch_.Path("b"), "--", Groups(), how});
+    return Clew({"record", "--source", GetParam(), "-o", scratch_.Path("b"),
+                 "--", Groups(), how});
   }
   std::string Recording(const std::string& how) const {
-    return Binary() + " record -o " + scratch_.Path("b") + " -- " + Groups() +
-           " " + how;
+    return Binary() + " record --source " + GetParam() + " -o " +
+           scratch_.Path("b") + " -- " + Groups() + " " + how;
   }
   // The process that the program says it started.
   static pid_t SleeperIn(const std::string& text) {
@@ -53,7 +55,7 @@ class ProcessGroupTest : public testing::Test {
   const Scratch scratch_;
 };
 
-TEST_F(ProcessGroupTest, ASignalToTheGroupEndsTheProgramAlone) {
+TEST_P(ProcessGroupTest, ASignalToTheGroupEndsTheProgramAlone) {
   for (const auto& [how, signal] :
        {std::pair("abort", "SIGABRT"), std::pair("trap", "SIGTRAP"),
         std::pair("kill", "SIGKILL")}) {
@@ -67,7 +69,7 @@ TEST_F(ProcessGroupTest, ASignalToTheGroupEndsTheProgramAlone) {
   }
 }
 
-TEST_F(ProcessGroupTest, ASignalToTheGroupReachesTheOthersOfIt) {
+TEST_P(ProcessGroupTest, ASignalToTheGroupReachesTheOthersOfIt) {
   const ProgramOutput recorded = Record("term");
   EXPECT_THAT(recorded.text, HasSubstr("SIGTERM"));
   const pid_t sleeper = SleeperIn(recorded.text);
@@ -75,12 +77,12 @@ TEST_F(ProcessGroupTest, ASignalToTheGroupReachesTheOthersOfIt) {
   EXPECT_TRUE(test::WaitUntil([&] { return !IsAlive(sleeper); }));
 }
 
-TEST_F(ProcessGroupTest, ASessionCanBeMadeWhereTheRecorderLeadsNoGroup) {
+TEST_P(ProcessGroupTest, ASessionCanBeMadeWhereTheRecorderLeadsNoGroup) {
   const ProgramOutput recorded = Record("session");
   EXPECT_EQ(recorded.exit_status, kExitOk) << recorded.text;
 }
 
-TEST_F(ProcessGroupTest, WhatIsLeftOfAProgramThatHangsIsEnded) {
+TEST_P(ProcessGroupTest, WhatIsLeftOfAProgramThatHangsIsEnded) {
   const ProgramOutput recorded = Record("hang");
   EXPECT_THAT(recorded.text, HasSubstr("failed: hang"));
   const pid_t sleeper = SleeperIn(recorded.text);
@@ -88,7 +90,7 @@ TEST_F(ProcessGroupTest, WhatIsLeftOfAProgramThatHangsIsEnded) {
   EXPECT_TRUE(test::WaitUntil([&] { return !IsAlive(sleeper); }));
 }
 
-TEST_F(ProcessGroupTest, WhatIsLeftOfAProgramThatEndsIsNamed) {
+TEST_P(ProcessGroupTest, WhatIsLeftOfAProgramThatEndsIsNamed) {
   const ProgramOutput recorded = Record("leave");
   EXPECT_EQ(recorded.exit_status, kExitOk) << recorded.text;
   const pid_t sleeper = SleeperIn(recorded.text);
@@ -141,9 +143,9 @@ class Terminal {
   std::string text_;
 };
 
-TEST_F(ProcessGroupTest, TheTerminalIsTheProgramsWhileItRuns) {
-  Terminal terminal({Binary(), "record", "-o", scratch_.Path("b"), "--",
-                     Groups(), "terminal"});
+TEST_P(ProcessGroupTest, TheTerminalIsTheProgramsWhileItRuns) {
+  Terminal terminal({Binary(), "record", "--source", GetParam(), "-o",
+                     scratch_.Path("b"), "--", Groups(), "terminal"});
   ASSERT_TRUE(terminal.AwaitText("ready")) << terminal.text();
   EXPECT_NE(terminal.foreground(), terminal.child());
   terminal.Type("hello\n");
@@ -169,7 +171,7 @@ class JobShell : public Terminal {
 
 // A shell that controls jobs sees the recorder stop when the program does, and
 // lets both go on.
-TEST_F(ProcessGroupTest, AStopFromTheTerminalStopsTheRecorderToo) {
+TEST_P(ProcessGroupTest, AStopFromTheTerminalStopsTheRecorderToo) {
   JobShell terminal(Recording("terminal"));
   ASSERT_TRUE(terminal.AwaitText("ready\r\n")) << terminal.text();
   terminal.Type("\x1a");
@@ -183,7 +185,7 @@ TEST_F(ProcessGroupTest, AStopFromTheTerminalStopsTheRecorderToo) {
 }
 
 // As in `clew record ... | less`, which reads what the user types.
-TEST_F(ProcessGroupTest, AnotherOfThePipelineKeepsTheTerminal) {
+TEST_P(ProcessGroupTest, AnotherOfThePipelineKeepsTheTerminal) {
   const std::string file = scratch_.Path("typed");
   JobShell terminal(
       Recording("await " + file) + " 2>&1 | (sed /waits/q; read -r" +
@@ -195,7 +197,7 @@ TEST_F(ProcessGroupTest, AnotherOfThePipelineKeepsTheTerminal) {
   EXPECT_EQ(terminal.Exit(), 0);
 }
 
-TEST_F(ProcessGroupTest, AProgramInAPipelineGetsTheTerminalAsItAsks) {
+TEST_P(ProcessGroupTest, AProgramInAPipelineGetsTheTerminalAsItAsks) {
   JobShell terminal(Recording("ask") + " | cat");
   terminal.Type("hello\n");
   EXPECT_TRUE(terminal.AwaitText("did not fail")) << terminal.text();
@@ -204,12 +206,16 @@ TEST_F(ProcessGroupTest, AProgramInAPipelineGetsTheTerminalAsItAsks) {
 }
 
 // Nobody is left who could let the recorder go on, or give it the terminal.
-TEST_F(ProcessGroupTest, AProgramThatAsksForATerminalItCannotHaveEnds) {
+TEST_P(ProcessGroupTest, AProgramThatAsksForATerminalItCannotHaveEnds) {
   JobShell terminal("(" + Recording("ask") + " </dev/tty &)");
   EXPECT_TRUE(terminal.AwaitText("failed: signal")) << terminal.text();
   EXPECT_THAT(terminal.text(), HasSubstr("SIGHUP"));
   EXPECT_EQ(terminal.Exit(), 0);
 }
+
+INSTANTIATE_TEST_SUITE_P(Sources, ProcessGroupTest,
+                         testing::Values("tracer", "qemu"),
+                         [](const auto& source) { return source.param; });
 
 }  // namespace
 }  // namespace clew::e2e

@@ -2,6 +2,7 @@
 
 #include <asm/prctl.h>
 #include <cpuid.h>
+#include <signal.h>
 #include <sys/syscall.h>
 
 #include <cerrno>
@@ -75,6 +76,13 @@ void DropChanged(Runtime& runtime, uint64_t number,
   }
 }
 
+// If it is the process itself that the signal ends, it goes no further.
+void ParkBeforeKill(ThreadState& thread, uint64_t signal) {
+  if (signal == SIGKILL && Parks(thread)) {
+    Park(thread, Parked::kKill, thread.last_call);
+  }
+}
+
 // Makes a system call of the program.
 uint64_t Make(ThreadState& thread, uint64_t number,
               const std::array<uint64_t, 6>& arguments) {
@@ -110,6 +118,14 @@ uint64_t Make(ThreadState& thread, uint64_t number,
         Park(thread, Parked::kExec, thread.last_call);
         return thread.scratch;
       }
+      break;
+    case SYS_kill:
+    case SYS_tkill:
+    case SYS_rt_sigqueueinfo:
+      ParkBeforeKill(thread, arguments[1]);
+      break;
+    case SYS_tgkill:
+      ParkBeforeKill(thread, arguments[2]);
       break;
     default:
       break;
