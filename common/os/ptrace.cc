@@ -25,6 +25,8 @@
 namespace clew {
 namespace {
 
+// With which a child ends that cannot be traced, or not execute its program.
+constexpr int kTraceRefused = 126;
 constexpr int kExecFailed = 127;
 
 // What a traced thread stops at, besides steps and signals.
@@ -46,7 +48,9 @@ Status BindToCpu(int32_t process, int host_cpu) {
 [[noreturn]] void BecomeTracee(const TraceeLaunch& launch, char** arguments,
                                char** environment) {
   personality(ADDR_NO_RANDOMIZE);
-  ptrace(PTRACE_TRACEME, 0, nullptr, nullptr);
+  if (ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) != 0) {
+    _exit(kTraceRefused);
+  }
   raise(SIGSTOP);
   if (!launch.prepare || launch.prepare()) {
     execve(launch.program.c_str(), arguments, environment);
@@ -257,7 +261,15 @@ Status TracedProcess::StopNew(Tid thread) {
 // From the child's SIGSTOP to the first instruction of its new program.
 Status TracedProcess::FinishExec(const std::string& name) {
   const Tid thread = first_thread();
-  CLEW_RETURN_IF_ERROR(Wait(thread, true));
+  CLEW_ASSIGN_OR_RETURN(first, Wait(thread, true));
+  if (first.kind == TraceeStop::Kind::kExited &&
+      first.exit_status == kTraceRefused) {
+    return SystemError(
+        EPERM, fmt::format("cannot trace {:?} (ptrace(2)): a seccomp filter or "
+                           "a security module forbids it; 'clew doctor' says "
+                           "what to do",
+                           name));
+  }
   CLEW_RETURN_IF_ERROR(Request(PTRACE_SETOPTIONS, thread,
                                kTraced | PTRACE_O_EXITKILL, "set options of"));
   CLEW_RETURN_IF_ERROR(Request(PTRACE_CONT, thread, 0, "start"));
@@ -543,6 +555,17 @@ Result<std::vector<std::byte>> TracedProcess::ExtendedState(Tid thread) const {
   }
   state.resize(to.iov_len);
   return state;
+}
+
+Status TracedProcess::SetExtendedState(Tid thread,
+                                       std::span<const std::byte> state) {
+  iovec from = {const_cast<std::byte*>(state.data()), state.size()};
+  if (ptrace(PTRACE_SETREGSET, thread.as_int(), NT_X86_XSTATE, &from) != 0) {
+    return SystemError(
+        errno,
+        fmt::format("cannot write vector registers of thread {}", thread));
+  }
+  return {};
 }
 
 Result<uint64_t> TracedProcess::SignalMask(Tid thread) const {

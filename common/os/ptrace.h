@@ -141,6 +141,8 @@ class TracedProcess {
   [[nodiscard]] Result<TraceeAddr> InsnPointer(Tid thread) const;
   // x87 and vector registers: an XSAVE area in the standard format.
   [[nodiscard]] Result<std::vector<std::byte>> ExtendedState(Tid thread) const;
+  [[nodiscard]] Status SetExtendedState(Tid thread,
+                                        std::span<const std::byte> state);
   // The signals that a thread blocks, a bit each, from signal 1 on.
   [[nodiscard]] Result<uint64_t> SignalMask(Tid thread) const;
   [[nodiscard]] Status SetSignalMask(Tid thread, uint64_t mask);

@@ -6,17 +6,24 @@
 #include <signal.h>
 
 #include <cerrno>
+#include <fstream>
+#include <iterator>
+#include <string>
 #include <utility>
 
 #include "common/linux/request_table.h"
 #include "common/linux/syscall_result.h"
 #include "common/linux/syscall_table.h"
-#include "common/os/process_state.h"
+#include "recorder/native/process_stat.h"
 #include "recorder/native/robust_list.h"
 #include "recorder/native/signal_disposition.h"
 
 namespace clew::recorder {
 namespace {
+
+// Of /proc/pid/stat, also of a process that has ended: it runs the program of
+// its parent (include/linux/sched.h, PF_FORKNOEXEC).
+constexpr uint64_t kForkedAndNotExecuted = 0x40;
 
 bool MakesVfork(const SyscallCall& call) {
   return call.number == __NR_vfork ||
@@ -259,8 +266,13 @@ Status NativeCalls::MakeAgain(NativeThread& thread) {
 // runs another program by now has not, as a rule.
 Status NativeCalls::NoteVforkEnd(NativeThread& thread) {
   const Tid child = std::exchange(thread.vfork_child, Tid(0));
-  return child != Tid(0) &&
-                 ProcessState(fmt::format("/proc/{}/stat", child)) == 'Z'
+  if (child == Tid(0)) {
+    return {};
+  }
+  std::ifstream file(fmt::format("/proc/{}/stat", child));
+  const std::string stat((std::istreambuf_iterator<char>(file)), {});
+  const auto flags = StatField(stat, kStatFlags);
+  return flags && (*flags & kForkedAndNotExecuted) != 0
              ? state_.NoteDeviation(DeviationOfVforkEnd())
              : Status();
 }

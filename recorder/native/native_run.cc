@@ -330,6 +330,7 @@ Result<bool> NativeRun::Emulate(NativeThread& thread, const NativeInsn& insn) {
 // room for them.
 Result<After> NativeRun::StepWithShownComponents(NativeThread& thread,
                                                  const NativeInsn& insn) {
+  CLEW_RETURN_IF_ERROR(LetSseBeInUse(thread));
   CLEW_ASSIGN_OR_RETURN(before, state_.process.Registers(thread.tid));
   user_regs_struct shown = before;
   shown.rax &= state_.shown_cpu.xcr0;
@@ -341,6 +342,25 @@ Result<After> NativeRun::StepWithShownComponents(NativeThread& thread,
   after.rdx = before.rdx;
   CLEW_RETURN_IF_ERROR(state_.process.SetRegisters(thread.tid, after));
   return step;
+}
+
+// Whether a CPU by Intel says that SSE is in use, while its registers have
+// their initial values, depends on how often the kernel has loaded them since:
+// behind the entry of a signal's handler it is not, and a moment later it is.
+// Loaded so it is. Source: Intel SDM vol. 1, "XSAVE-Managed State" (XINUSE).
+Status NativeRun::LetSseBeInUse(const NativeThread& thread) {
+  constexpr uint32_t kGenu = 0x756e6547;  // EBX of "GenuineIntel"
+  constexpr size_t kStateBvAt = 512;
+  constexpr std::byte kSse{2};
+  if (state_.shown_cpu.cpuid.Find(0, 0).ebx != kGenu) {
+    return {};
+  }
+  CLEW_ASSIGN_OR_RETURN(extended, state_.process.ExtendedState(thread.tid));
+  if (extended.size() <= kStateBvAt) {
+    return {};
+  }
+  extended[kStateBvAt] |= kSse;
+  return state_.process.SetExtendedState(thread.tid, extended);
 }
 
 void NativeRun::RecordInsn(NativeThread& thread,

@@ -43,6 +43,7 @@ class NativeRun final : public ProgramRun {
   [[nodiscard]] Status ShowVersion(NativeThread& thread, uint64_t version);
   [[nodiscard]] Result<After> StepNear(NativeThread& thread,
                                        const NativeInsn& insn);
+  [[nodiscard]] Status LetSseBeInUse(const NativeThread& thread);
   [[nodiscard]] Result<After> StepWithShownComponents(NativeThread& thread,
                                                       const NativeInsn& insn);
   void Retire(NativeThread& thread, x86::BranchClass branch_class,

@@ -2,19 +2,20 @@
 #define CLEW_RECORDER_NATIVE_PROCESS_STAT_H_
 
 #include <cstdint>
+#include <string>
 
-#include "common/os/ptrace.h"
 #include "common/result.h"
 
 namespace clew::recorder {
 
 // Fields of /proc/pid/stat, by their numbers in proc(5).
+inline constexpr int kStatFlags = 9;          // include/linux/sched.h, PF_*
 inline constexpr int kStatStartOfStack = 28;  // of argc
 inline constexpr int kStatStartOfHeap = 47;   // where the heap begins
 
-// Returns a field of the process. kUnsupported: the kernel does not tell it.
-[[nodiscard]] Result<uint64_t> StatField(const TracedProcess& process,
-                                         int field);
+// Returns a field of `stat`, which is what that file tells of a process.
+// kUnsupported: the kernel does not tell it.
+[[nodiscard]] Result<uint64_t> StatField(const std::string& stat, int field);
 
 }  // namespace clew::recorder
 

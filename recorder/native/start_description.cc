@@ -74,7 +74,8 @@ Result<StartState> DescribeProgram(const TracedProcess& process) {
   CLEW_ASSIGN_OR_RETURN(first, DescribeThread(process, process.first_thread()));
   start.first = std::move(first);
   start.initial_stack = TraceeAddr(start.first.gpr[kRsp]);
-  CLEW_ASSIGN_OR_RETURN(brk, StatField(process, kStatStartOfHeap));
+  CLEW_ASSIGN_OR_RETURN(brk,
+                        StatField(process.ProcText("stat"), kStatStartOfHeap));
   start.brk = TraceeAddr(brk);
   return start;
 }
@@ -82,7 +83,8 @@ Result<StartState> DescribeProgram(const TracedProcess& process) {
 Result<StartState> DescribeAttached(const TracedProcess& process,
                                     const Attachment& attachment) {
   StartState start;
-  CLEW_ASSIGN_OR_RETURN(stack, StatField(process, kStatStartOfStack));
+  CLEW_ASSIGN_OR_RETURN(stack,
+                        StatField(process.ProcText("stat"), kStatStartOfStack));
   start.initial_stack = TraceeAddr(stack);
   start.brk = TraceeAddr(attachment.brk());
   for (const Attachment::Thread& attached : attachment.threads()) {
