@@ -482,7 +482,8 @@ void AddTraceOptions(Command& command, RecordOptions& options) {
       ->capture_default_str();
   command
       .add_option("--quantum", record.quantum_insns,
-                  "mean instructions before another core goes on")
+                  "mean instructions before another core goes on; more in runs "
+                  "of over 8 M, to 64 times as many")
       ->capture_default_str();
   command
       .add_option("--timing", options.timing,

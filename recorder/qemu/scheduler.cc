@@ -64,9 +64,15 @@ std::optional<Scheduler::Turn> Scheduler::Next(uint64_t now_ticks) {
   last_core_ = active[random_.Below(active.size())];
   const auto& chosen = cores_[last_core_].current;
   CLEW_CHECK(chosen.has_value(), "core {} has no thread", last_core_);
-  return Turn{.thread = *chosen,
-              .core = last_core_,
-              .insns = 1 + random_.Below(2 * config_.quantum_insns - 1)};
+  return Turn{
+      .thread = *chosen, .core = last_core_, .insns = TurnInsns(now_ticks)};
+}
+
+uint64_t Scheduler::TurnInsns(uint64_t now_ticks) {
+  const uint64_t growth =
+      std::clamp<uint64_t>(now_ticks / SchedulerConfig::kSteadyTicks, 1,
+                           SchedulerConfig::kGrowthMax);
+  return 1 + random_.Below(2 * growth * config_.quantum_insns - 1);
 }
 
 // Joins the queue of an idle core if there is one, else the shortest queue;

@@ -13,8 +13,12 @@ namespace clew::recorder {
 struct SchedulerConfig {
   uint32_t cores = 4;
   // A core runs 1 to twice as many instructions, less one, before another goes
-  // on.
+  // on: until kSteadyTicks, and then in proportion to the time, so that turns
+  // do not get so many that a long run is slow; kGrowthMax times as many at
+  // most.
   uint64_t quantum_insns = 300;
+  static constexpr uint64_t kSteadyTicks = 4'000'000;
+  static constexpr uint64_t kGrowthMax = 64;
   // How long a thread keeps its core while others wait, in ticks.
   uint64_t slice_min_ticks = 50'000;
   uint64_t slice_max_ticks = 200'000;
@@ -70,6 +74,7 @@ class Scheduler {
   void Fill(uint64_t now_ticks);
   std::optional<Slot> TakeFor(Core& core);
   uint64_t SliceTicks();
+  uint64_t TurnInsns(uint64_t now_ticks);
   bool AnyoneWaits() const;
   std::vector<uint32_t> IdleCores() const;
   uint32_t CoreOf(Slot thread) const;

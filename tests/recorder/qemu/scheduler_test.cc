@@ -8,6 +8,7 @@
 
 #include <map>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "common/check.h"
@@ -72,6 +73,29 @@ std::vector<Step> Decide(uint64_t seed, uint32_t threads) {
 TEST(SchedulerTest, TheSameSeedGivesTheSameDecisions) {
   EXPECT_EQ(Decide(1, 5), Decide(1, 5));
   EXPECT_NE(Decide(1, 5), Decide(2, 5));
+}
+
+// The mean of the turns of two threads at that time.
+double MeanInsnsAt(uint64_t now_ticks) {
+  constexpr int kTurns = 4000;
+  Scheduler scheduler(Config(3));
+  scheduler.Ready(0);
+  scheduler.Ready(1);
+  uint64_t insns = 0;
+  for (int i = 0; i < kTurns; ++i) {
+    insns += NextTurn(scheduler, now_ticks).insns;
+  }
+  return static_cast<double>(insns) / kTurns;
+}
+
+TEST(SchedulerTest, QuantaGrowWithTheRunUpToALimit) {
+  constexpr uint64_t kSteady = SchedulerConfig::kSteadyTicks;
+  for (const auto& [now, mean] :
+       {std::pair(uint64_t{0}, 100.0), std::pair(2 * kSteady - 1, 100.0),
+        std::pair(2 * kSteady, 200.0), std::pair(10 * kSteady, 1000.0),
+        std::pair(1000 * kSteady, 6400.0)}) {
+    EXPECT_NEAR(MeanInsnsAt(now), mean, mean / 20) << now;
+  }
 }
 
 TEST(SchedulerTest, EveryThreadRunsAndQuantaKeepTheirBounds) {
