@@ -17,6 +17,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <regex>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -211,25 +212,51 @@ std::string WriteText(const std::filesystem::path& folder) {
   return path;
 }
 
-void CompareRecordings(const std::string& clew, const std::string& folder,
-                       const std::string& text, int runs,
-                       nlohmann::json& rows) {
+struct Settings {
+  int runs = 3;
+  std::string only = ".*";  // programs
+  std::string clew;         // empty: nothing is recorded
+  std::vector<std::string> ways;
+  std::string json_path;
+};
+
+std::vector<Way> WaysOf(const Settings& settings) {
+  std::vector<Way> ways = Ways();
+  std::erase_if(ways, [&settings](const Way& way) {
+    return !settings.ways.empty() &&
+           std::ranges::find(settings.ways, way.name) == settings.ways.end();
+  });
+  return ways;
+}
+
+std::vector<Subject> SubjectsOf(const Settings& settings) {
+  std::vector<Subject> subjects = Subjects();
+  std::erase_if(subjects, [only = std::regex(settings.only)](const auto& each) {
+    return !std::regex_search(each.name, only);
+  });
+  return subjects;
+}
+
+void CompareRecordings(const Settings& settings, const std::string& folder,
+                       const std::string& text, nlohmann::json& rows) {
+  const std::vector<Way> ways = WaysOf(settings);
   const std::filesystem::path bundle =
       std::filesystem::path(folder) / "bundle.clew";
   fmt::print("\n{:<10} {:>8} {:>8}", "program", "native s", "wall s");
-  for (const Way& way : Ways()) {
+  for (const Way& way : ways) {
     fmt::print(" | {:>6} {:>6} {:>7}", way.name, "wall", "MB");
   }
   fmt::print("\n");
-  for (const Subject& subject : Subjects()) {
+  for (const Subject& subject : SubjectsOf(settings)) {
     const std::vector<std::string> command = Words(subject, text);
     Cost native;
-    std::vector<Cost> recorded(Ways().size());
-    std::vector<uint64_t> bytes(Ways().size());
-    for (int run = 0; run < runs; ++run) {
+    std::vector<Cost> recorded(ways.size());
+    std::vector<uint64_t> bytes(ways.size());
+    for (int run = 0; run < settings.runs; ++run) {
       native.Take(RunNatively(command));
-      for (size_t way = 0; way < Ways().size(); ++way) {
-        recorded[way].Take(RunRecorded(clew, Ways()[way], bundle, command));
+      for (size_t way = 0; way < ways.size(); ++way) {
+        recorded[way].Take(
+            RunRecorded(settings.clew, ways[way], bundle, command));
         bytes[way] = BytesIn(bundle);
       }
     }
@@ -238,21 +265,22 @@ void CompareRecordings(const std::string& clew, const std::string& folder,
                           {"native_wall_s", native.wall_s}};
     fmt::print("{:<10} {:>8.3f} {:>8.3f}", subject.name, native.cpu_s,
                native.wall_s);
-    for (size_t way = 0; way < Ways().size(); ++way) {
+    for (size_t way = 0; way < ways.size(); ++way) {
       const Cost& cost = recorded[way];
       fmt::print(" | {:>6.1f} {:>6.1f} {:>7.1f}", cost.cpu_s / native.cpu_s,
                  cost.wall_s / native.wall_s,
                  static_cast<double>(bytes[way]) / 1e6);
-      row[Ways()[way].name] = {{"cpu_s", cost.cpu_s},
-                               {"wall_s", cost.wall_s},
-                               {"bundle_bytes", bytes[way]}};
+      row[ways[way].name] = {{"cpu_s", cost.cpu_s},
+                             {"wall_s", cost.wall_s},
+                             {"bundle_bytes", bytes[way]}};
     }
     fmt::print("\n");
+    std::fflush(stdout);
     rows.push_back(row);
   }
 }
 
-int Main(int runs, const std::string& clew, const std::string& json_path) {
+int Main(const Settings& settings) {
   std::string folder = std::filesystem::temp_directory_path() / "clewXXXXXX";
   if (mkdtemp(folder.data()) == nullptr) {
     fmt::print(stderr, "cannot make a folder\n");
@@ -265,14 +293,14 @@ int Main(int runs, const std::string& clew, const std::string& json_path) {
   fmt::print("{:<10} {:>9} {:>9} {:>6} {:>9} {:>9} {:>6} {:>9} {:>7}\n",
              "program", "native s", "traced s", "times", "wall s", "traced",
              "times", "M records", "fragments");
-  for (const Subject& subject : Subjects()) {
+  for (const Subject& subject : SubjectsOf(settings)) {
     if (subject.has_threads) {
       continue;  // whose logs nobody reads
     }
     const std::vector<std::string> command = Words(subject, text);
     Cost native;
     Cost traced;
-    for (int run = 0; run < runs; ++run) {
+    for (int run = 0; run < settings.runs; ++run) {
       native.Take(RunNatively(command));
       traced.Take(RunTraced(command));
     }
@@ -286,6 +314,7 @@ int Main(int runs, const std::string& clew, const std::string& json_path) {
         subject.name, native.cpu_s, traced.cpu_s, times, native.wall_s,
         traced.wall_s, traced.wall_s / native.wall_s,
         static_cast<double>(traced.records) / 1e6, traced.fragments);
+    std::fflush(stdout);
     rows.push_back({{"program", subject.name},
                     {"native_cpu_s", native.cpu_s},
                     {"traced_cpu_s", traced.cpu_s},
@@ -296,12 +325,12 @@ int Main(int runs, const std::string& clew, const std::string& json_path) {
   }
   fmt::print("CPU, geometric mean without true: {:.2f} times\n",
              std::pow(product, 1.0 / counted));
-  if (!clew.empty()) {
-    CompareRecordings(clew, folder, text, runs, rows);
+  if (!settings.clew.empty()) {
+    CompareRecordings(settings, folder, text, rows);
   }
   std::filesystem::remove_all(folder);
-  if (!json_path.empty()) {
-    std::ofstream(json_path) << rows.dump(2) << '\n';
+  if (!settings.json_path.empty()) {
+    std::ofstream(settings.json_path) << rows.dump(2) << '\n';
   }
   return 0;
 }
@@ -311,13 +340,17 @@ int Main(int runs, const std::string& clew, const std::string& json_path) {
 
 int main(int argc, char** argv) {
   CLI::App app("Cost of the tracer");
-  int runs = 3;
-  std::string program;
-  std::string json_path;
-  app.add_option("--runs", runs, "runs of each, of which the least counts")
+  clew::Settings settings;
+  app.add_option("--runs", settings.runs,
+                 "runs of each, of which the least counts")
       ->capture_default_str();
-  app.add_option("--clew", program, "the program clew; then it records, too");
-  app.add_option("--json", json_path, "write the rows to this file");
+  app.add_option("--only", settings.only, "programs whose name matches");
+  app.add_option("--clew", settings.clew,
+                 "the program clew; then it records, too");
+  app.add_option("--ways", settings.ways,
+                 "free, turns, qemu: how (all; qemu takes minutes)")
+      ->delimiter(',');
+  app.add_option("--json", settings.json_path, "write the rows to this file");
   CLI11_PARSE(app, argc, argv);
-  return clew::Main(runs, program, json_path);
+  return clew::Main(settings);
 }
