@@ -493,7 +493,7 @@ void AddTraceOptions(Command& command, RecordOptions& options) {
   command.add_option(
       "--mtc-period", record.mtc_period,
       "an MTC packet each 64 * 2^N instructions (hardware: each 2^N ticks of "
-      "the crystal), 0 to 15; 6 without this, 3 with --source step");
+      "the crystal), 0 to 15; 3 without this, 6 with --source qemu");
   command.add_flag("--cyc", record.cyc, "CYC packets, too");
   command
       .add_option("--psb-period", record.psb_period_bytes,

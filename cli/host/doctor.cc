@@ -11,7 +11,7 @@
 
 #include "cli/collector/collector_options.h"
 #include "cli/host/host_checks.h"
-#include "cli/host/stepped_selftest.h"
+#include "cli/host/software_selftest.h"
 #include "cli/host/unit_checks.h"
 #include "cli/report.h"
 #include "cli/subcommands.h"
@@ -27,10 +27,9 @@ using recorder::perf::SelfTestStep;
 using recorder::perf::StepOutcome;
 
 constexpr const char* kDoctorFooter =
-    R"(--selftest takes some seconds. It records a program that loses a race on this
-host's CPU, one instruction at a time (record --source step), decodes the trace,
-finds the interleaving and replays it; then it goes the way of a recording with
-Intel PT. Nothing that it writes stays.
+    R"(--selftest takes a second or two. It records a program that loses a race
+(record --source tracer), decodes the trace, finds the interleaving and replays it; then it goes the way of a
+recording with Intel PT. Nothing that it writes stays.
 
 Exit codes:
   0  recording in software and replay under gdb can work here; with --selftest:
@@ -154,7 +153,7 @@ int RunSelfTest(bool json) {
       PrintStep(step);
     }
   };
-  auto steps = TestStepped(
+  auto steps = TestSoftware(
       RunProgram,
       {.clew = OwnProgram(), .race = RaceProgram(), .folder = scratch->path()},
       tell);

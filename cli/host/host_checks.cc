@@ -12,6 +12,7 @@
 #include <system_error>
 
 #include "cli/run_program.h"
+#include "common/os/ptrace.h"
 #include "recorder/selftest/known_loop.h"
 #ifdef CLEW_RECORDER_BPF
 #include "recorder/bpf/input_source.h"
@@ -25,6 +26,7 @@ namespace {
 
 using recorder::perf::FirstLine;
 
+constexpr const char* kAnyProgram = "/bin/true";
 constexpr int kCapPerfmon = 38;  // linux/capability.h, CAP_PERFMON
 constexpr int kCapSysAdmin = 21;
 // perf_event_open(2), /proc/sys/kernel/perf_event_paranoid.
@@ -126,12 +128,25 @@ HostCheck CheckBpf(const HostRoots& roots) {
 
 HostCheck CheckPtrace(const HostRoots& roots) {
   const auto text = FirstLine(roots.proc + "/sys/kernel/yama/ptrace_scope");
-  return {.name = "ptrace",
-          .ok = !text || *text != "3",
-          .found = text ? "yama ptrace_scope " + *text : "not restricted",
-          .remedy =
-              "the ptrace stepper (tests only) cannot run; "
-              "ptrace_scope 3 holds until the next boot"};
+  HostCheck check = {
+      .name = "ptrace",
+      .found = text ? "yama ptrace_scope " + *text : "not restricted",
+      .remedy =
+          "for 'clew record --source tracer' and step: allow ptrace(2) "
+          "(ptrace_scope 3 holds until the next boot)"};
+  if (text && *text == "3") {
+    return check;
+  }
+  const auto traced = TracedProcess::Start({.program = kAnyProgram,
+                                            .arguments = {kAnyProgram},
+                                            .environment = {},
+                                            .host_cpu = std::nullopt,
+                                            .prepare = nullptr});
+  check.ok = traced.has_value();
+  if (!check.ok) {
+    check.found += ", " + traced.error().message;
+  }
+  return check;
 }
 
 HostCheck CheckCorePattern(const HostRoots& roots) {

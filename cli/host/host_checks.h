@@ -24,7 +24,8 @@ struct HostRoots {
 };
 
 // Looks at the host; starts qemu-x86_64, gdb and perf to ask their versions,
-// and loads the BPF program of recorder/bpf for a moment. Changes nothing.
+// traces /bin/true, and loads the BPF program of recorder/bpf for a moment.
+// Changes nothing.
 std::vector<HostCheck> CheckHost(const HostRoots& roots);
 
 // Goes the way of a hardware recording, step by step: those of

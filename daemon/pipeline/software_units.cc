@@ -9,12 +9,6 @@
 #include "daemon/spool/process_facts.h"
 
 namespace clew::daemon {
-namespace {
-
-// qemu-user's program, as the kernel cuts its name (comm, 15 bytes).
-constexpr const char* kQemuName = "qemu-x86_64";
-
-}  // namespace
 
 std::optional<std::string> SoftwareUnits::Find(
     const SnapshotRequest& request) const {
@@ -45,7 +39,7 @@ Result<std::string> SoftwareUnits::End(const std::string& partial) {
     return InvalidArgument("process {} is not of the user who records {}",
                            name.process, partial);
   }
-  const auto programs = ChildrenNamed(proc_, name.process, kQemuName);
+  const auto programs = LivingChildren(proc_, name.process);
   if (programs.size() != 1) {
     return InvalidArgument("process {} of {} runs {} recorded programs, not 1",
                            name.process, name.subject, programs.size());

@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "common/os/maps_path.h"
+#include "common/os/process_state.h"
 #include "common/text/path_names.h"
 
 namespace clew::daemon {
@@ -75,13 +76,13 @@ ProcessFacts ReadProcessFacts(const std::string& proc, int32_t process) {
   return facts;
 }
 
-std::vector<int32_t> ChildrenNamed(const std::string& proc, int32_t process,
-                                   const std::string& name) {
+std::vector<int32_t> LivingChildren(const std::string& proc, int32_t process) {
   std::ifstream list(fmt::format("{0}/{1}/task/{1}/children", proc, process));
   std::vector<int32_t> found;
   int32_t child = 0;
   while (list >> child) {
-    if (FirstLine(fmt::format("{}/{}/comm", proc, child)) == name) {
+    const char state = ProcessState(fmt::format("{}/{}/stat", proc, child));
+    if (state != 0 && state != 'Z') {
       found.push_back(child);
     }
   }

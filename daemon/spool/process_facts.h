@@ -20,9 +20,8 @@ ProcessFacts ReadProcessFacts(const std::string& proc, int32_t process);
 // Returns the unit in a line of /proc/PID/cgroup; empty if there is none.
 std::string UnitOfCgroup(const std::string& path);
 
-// Returns the children of `process` whose name (comm) is `name`.
-std::vector<int32_t> ChildrenNamed(const std::string& proc, int32_t process,
-                                   const std::string& name);
+// Returns the children of `process` that have not ended.
+std::vector<int32_t> LivingChildren(const std::string& proc, int32_t process);
 
 }  // namespace clew::daemon
 

@@ -33,7 +33,8 @@ using test::WaitUntil;
 
 constexpr const char* kSecret = "hunter2-and-more";
 
-class SoftwareUnitTest : public testing::Test {
+// By the source that records the unit.
+class SoftwareUnitTest : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
     if (getenv("CLEW_BINARY_DIR") == nullptr) {
@@ -67,6 +68,8 @@ class SoftwareUnitTest : public testing::Test {
                                       "--root",
                                       scratch_.root(),
                                       "a.service",
+                                      "--source",
+                                      GetParam(),
                                       "--seed",
                                       seed,
                                       "--",
@@ -109,7 +112,7 @@ class SoftwareUnitTest : public testing::Test {
   std::string folder_;
 };
 
-TEST_F(SoftwareUnitTest, ACrashBecomesABundleAlsoIfClewdIsKilledMeanwhile) {
+TEST_P(SoftwareUnitTest, ACrashBecomesABundleAlsoIfClewdIsKilledMeanwhile) {
   FailOnce();
   // Mostly in the midst of the check; the bundle survives any moment.
   ASSERT_TRUE(WaitUntil([&] { return NamesIn(Spool("incoming")).empty(); }));
@@ -134,7 +137,7 @@ TEST_F(SoftwareUnitTest, ACrashBecomesABundleAlsoIfClewdIsKilledMeanwhile) {
 }
 
 // The limit is that of clewd.conf, which clewd-run reads.
-TEST_F(SoftwareUnitTest, BeyondSoftwareBytesTheUnitGoesOnWithoutATrace) {
+TEST_P(SoftwareUnitTest, BeyondSoftwareBytesTheUnitGoesOnWithoutATrace) {
   test::WriteText(
       At("etc/clew/clewd.conf"),
       ReadText(At("etc/clew/clewd.conf")) + "software_bytes = 1M\n");
@@ -154,7 +157,7 @@ TEST_F(SoftwareUnitTest, BeyondSoftwareBytesTheUnitGoesOnWithoutATrace) {
   EXPECT_FALSE(ReadText(folder_ + "/core").empty());
 }
 
-TEST_F(SoftwareUnitTest, APersonCanOnlyEndARunningOne) {
+TEST_P(SoftwareUnitTest, APersonCanOnlyEndARunningOne) {
   // cat waits for what never comes.
   std::array<int, 2> ends = {};
   ASSERT_EQ(pipe2(ends.data(), O_CLOEXEC), 0);
@@ -180,6 +183,10 @@ TEST_F(SoftwareUnitTest, APersonCanOnlyEndARunningOne) {
   EXPECT_EQ(manifest.trigger().kind(), pb::Trigger::KIND_REQUEST);
   EXPECT_EQ(manifest.failure().signal(), SIGABRT);
 }
+
+INSTANTIATE_TEST_SUITE_P(Sources, SoftwareUnitTest,
+                         testing::Values("qemu", "tracer"),
+                         [](const auto& source) { return source.param; });
 
 }  // namespace
 }  // namespace clew::daemon

@@ -68,7 +68,7 @@ check_programs() {
   expect_line "clew doctor" "$(inside clew doctor 2>&1)" \
     '.*/usr/lib/clew/clew-qemu-plugin.so.*'
   expect_line "clew doctor --selftest" \
-    "$(inside clew doctor --selftest 2>&1)" 'pass  *step replay .*'
+    "$(inside clew doctor --selftest 2>&1)" 'pass  *software replay .*'
   expect_status 0 inside clewd --check-config /etc/clew/clewd.conf
   expect_status 0 inside clewd --help
   expect_status 0 inside clew-collector --help

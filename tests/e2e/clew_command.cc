@@ -35,7 +35,20 @@ ProgramOutput RunScript(const std::string& script,
   return output ? *output : ProgramOutput{-1, output.error().message};
 }
 
+// Records by the source that CLEW_TEST_SOURCE says, where the test says none.
+void AddSource(std::vector<std::string>& arguments) {
+  const char* const source = std::getenv("CLEW_TEST_SOURCE");
+  const bool is_said =
+      std::ranges::any_of(arguments, [](const std::string& argument) {
+        return argument == "--source" || argument == "--repeat";
+      });
+  if (source != nullptr && arguments.at(0) == "record" && !is_said) {
+    arguments.insert(arguments.begin() + 1, {"--source", source});
+  }
+}
+
 void AddProgram(std::vector<std::string>& arguments) {
+  AddSource(arguments);
   arguments.insert(arguments.begin(), Binary());
   std::printf("$ %s\n", ShellQuote(arguments).c_str());
   std::fflush(stdout);

@@ -1,5 +1,5 @@
-#ifndef CLEW_CLI_HOST_STEPPED_SELFTEST_H_
-#define CLEW_CLI_HOST_STEPPED_SELFTEST_H_
+#ifndef CLEW_CLI_HOST_SOFTWARE_SELFTEST_H_
+#define CLEW_CLI_HOST_SOFTWARE_SELFTEST_H_
 
 #include <functional>
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace clew::cli {
 
-struct SteppedSelfTestFiles {
+struct SelfTestFiles {
   std::string clew;    // the program that is tested
   std::string race;    // a program that fails in some of its interleavings
   std::string folder;  // for the bundle, "<folder>/race.clew"
@@ -20,16 +20,16 @@ struct SteppedSelfTestFiles {
 // replay, with the commands that a user would type. Always all of these steps,
 // in this order, each told as it ends:
 //
-//   step record   `clew record --source step` until the race is lost
-//   step decode   the trace has no gap
-//   step solve    an interleaving is found that ends as the recorded one
-//   step replay   five replays end so
+//   software record   `clew record --source tracer` until the race is lost
+//   software decode   the trace has no gap
+//   software solve    an interleaving is found that ends as the recorded one
+//   software replay   five replays end so
 //
-// Takes some seconds. `run` runs the commands.
-std::vector<recorder::perf::SelfTestStep> TestStepped(
-    const RunFunction& run, const SteppedSelfTestFiles& files,
+// Takes a second or two. `run` runs the commands.
+std::vector<recorder::perf::SelfTestStep> TestSoftware(
+    const RunFunction& run, const SelfTestFiles& files,
     const std::function<void(const recorder::perf::SelfTestStep&)>& tell);
 
 }  // namespace clew::cli
 
-#endif  // CLEW_CLI_HOST_STEPPED_SELFTEST_H_
+#endif  // CLEW_CLI_HOST_SOFTWARE_SELFTEST_H_

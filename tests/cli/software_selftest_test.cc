@@ -3,7 +3,7 @@
 // it said, and nothing that needs it is started.
 // Method: exhaustive: each of the commands goes wrong in each way, by a runner
 // that starts nothing. (The real way: tests/e2e/native_test.cc.)
-#include "cli/host/stepped_selftest.h"
+#include "cli/host/software_selftest.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ class FakeClew {
   explicit FakeClew(std::optional<Fault> fault) : fault_(std::move(fault)) {}
 
   std::vector<SelfTestStep> Test() {
-    return TestStepped(
+    return TestSoftware(
         [this](const auto& command) { return Run(command); },
         {.clew = "/bin/clew", .race = "/lib/race", .folder = "/tmp/x"},
         [this](const SelfTestStep& step) { told_.push_back(step.name); });
@@ -66,7 +66,7 @@ class FakeClew {
 
 const std::vector<std::string> kVerbs = {"record", "decode", "solve", "replay"};
 
-TEST(SteppedSelfTest, EveryStepIsToldAndSaysWhatWasSeen) {
+TEST(SoftwareSelfTest, EveryStepIsToldAndSaysWhatWasSeen) {
   FakeClew clew(std::nullopt);
   const auto steps = clew.Test();
   EXPECT_EQ(clew.verbs(), kVerbs);
@@ -78,11 +78,12 @@ TEST(SteppedSelfTest, EveryStepIsToldAndSaysWhatWasSeen) {
   EXPECT_THAT(steps[0].detail, HasSubstr("118.2 k instructions"));
   EXPECT_THAT(steps[1].detail, HasSubstr("0 gaps"));
   EXPECT_THAT(steps[2].detail, HasSubstr("witness, memory-exact in 0.2 s"));
-  EXPECT_THAT(clew.told(), testing::ElementsAre("step record", "step decode",
-                                                "step solve", "step replay"));
+  EXPECT_THAT(clew.told(),
+              testing::ElementsAre("software record", "software decode",
+                                   "software solve", "software replay"));
 }
 
-TEST(SteppedSelfTest, TheFirstThatGoesWrongIsNamedAndTheRestIsNotRun) {
+TEST(SoftwareSelfTest, TheFirstThatGoesWrongIsNamedAndTheRestIsNotRun) {
   const std::string said = "one\nclew: no \x1b[1mluck\n";
   for (size_t at = 0; at < kVerbs.size(); ++at) {
     const char* verb = kVerbs[at].c_str();
@@ -115,7 +116,7 @@ TEST(SteppedSelfTest, TheFirstThatGoesWrongIsNamedAndTheRestIsNotRun) {
       }
       EXPECT_THAT(steps[at].detail, HasSubstr(fault.told));
       if (at + 1 < steps.size()) {
-        EXPECT_EQ(steps.back().detail, "needs step " + kVerbs[at]);
+        EXPECT_EQ(steps.back().detail, "needs software " + kVerbs[at]);
       }
     }
   }

@@ -1,4 +1,4 @@
-#include "cli/host/stepped_selftest.h"
+#include "cli/host/software_selftest.h"
 
 #include <fmt/format.h>
 
@@ -108,28 +108,28 @@ SelfTestStep Try(const RunFunction& run, const Trial& trial) {
 
 }  // namespace
 
-std::vector<SelfTestStep> TestStepped(
-    const RunFunction& run, const SteppedSelfTestFiles& files,
+std::vector<SelfTestStep> TestSoftware(
+    const RunFunction& run, const SelfTestFiles& files,
     const std::function<void(const SelfTestStep&)>& tell) {
   const std::string bundle = files.folder + "/race.clew";
   const Trial trials[] = {
-      {"step record",
-       {files.clew, "record", "--source", "step", "--until-fail", kRunsMax,
+      {"software record",
+       {files.clew, "record", "--source", "tracer", "--until-fail", kRunsMax,
         "--json", "-o", bundle, "--", files.race},
        kExitFinding,
        IsFine,
        OfRecord},
-      {"step decode",
+      {"software decode",
        {files.clew, "decode", "--as", "none", "--json", bundle},
        kExitOk,
        HasNoGap,
        OfDecode},
-      {"step solve",
+      {"software solve",
        {files.clew, "solve", "--time-limit", kSolveSeconds, "--json", bundle},
        kExitOk,
        HasWitness,
        OfSolve},
-      {"step replay",
+      {"software replay",
        {files.clew, "replay", "--check", kReplays, "--json", bundle},
        kExitOk,
        IsFine,
