@@ -323,8 +323,10 @@ int Main(const Settings& settings) {
                     {"records", traced.records},
                     {"fragments", traced.fragments}});
   }
-  fmt::print("CPU, geometric mean without true: {:.2f} times\n",
-             std::pow(product, 1.0 / counted));
+  if (counted > 0) {
+    fmt::print("CPU, geometric mean without true: {:.2f} times\n",
+               std::pow(product, 1.0 / counted));
+  }
   if (!settings.clew.empty()) {
     CompareRecordings(settings, folder, text, rows);
   }

@@ -28,8 +28,9 @@ using recorder::perf::StepOutcome;
 
 constexpr const char* kDoctorFooter =
     R"(--selftest takes a second or two. It records a program that loses a race
-(record --source tracer), decodes the trace, finds the interleaving and replays it; then it goes the way of a
-recording with Intel PT. Nothing that it writes stays.
+(record --source tracer), decodes the trace, finds the interleaving and replays
+it; then it goes the way of a recording with Intel PT. Nothing that it writes
+stays.
 
 Exit codes:
   0  recording in software and replay under gdb can work here; with --selftest:

@@ -1,6 +1,8 @@
 #ifndef CLEW_RECORDER_NATIVE_NATIVE_STATE_H_
 #define CLEW_RECORDER_NATIVE_NATIVE_STATE_H_
 
+#include <signal.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <functional>

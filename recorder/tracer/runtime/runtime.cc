@@ -275,20 +275,16 @@ void tracer_on_stale(ThreadState* thread) {
   if (is_counted) {
     CountUpTo(*thread, stale);
   }
-  uint32_t fragment = 0;
   {
     const Locked locked(runtime.lock);
     DropStale(runtime, stale);
-    fragment = is_counted ? 0 : FragmentAt(runtime, addr);
   }
   if (is_counted) {
     GoOnChanged(*thread, addr);
     return;
   }
   Flush(*thread, BatchEnd::kChanged, addr);
-  TakeVersion(*thread);
-  BeginLog(*thread, fragment);
-  GoOn(*thread, fragment, addr);
+  BeginAt(*thread, addr);
 }
 
 void tracer_on_cut(ThreadState* thread) {
