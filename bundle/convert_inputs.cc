@@ -28,9 +28,9 @@ Result<StartSegment> ToSegment(const pb::Segment& from,
   }
   if (from.data().size() > size) {
     return CorruptInput(
-        "{}: segment at {:#x} of {:#x} bytes has {:#x} bytes "
-        "of data",
-        where, addr, size, from.data().size());
+        "{}: segment at {:#x} has {:#x} bytes of data, wanted at most its "
+        "size, {:#x}",
+        where, addr, from.data().size(), size);
   }
   if (from.prot() > (kProtRead | kProtWrite | kProtExec)) {
     return CorruptInput("{}: segment at {:#x} has prot {:#x}, wanted 0..7",
@@ -53,8 +53,9 @@ Status CheckOverlaps(std::vector<StartSegment>& segments,
   for (size_t i = 1; i < segments.size(); ++i) {
     const StartSegment& before = segments[i - 1];
     if (segments[i].addr.as_int() - before.addr.as_int() < before.size_bytes) {
-      return CorruptInput("{}: segments at {:#x} and {:#x} overlap", where,
-                          before.addr, segments[i].addr);
+      return CorruptInput(
+          "{}: segments at {:#x} and {:#x} overlap, wanted none that do", where,
+          before.addr, segments[i].addr);
     }
   }
   return {};
@@ -66,8 +67,9 @@ Result<std::vector<MemoryWrite>> ToWrites(const Writes& from,
   std::vector<MemoryWrite> writes;
   for (const pb::Write& write : from) {
     if (write.addr() + write.data().size() < write.addr()) {
-      return CorruptInput("{}: write of {} bytes at {:#x} wraps around", where,
-                          write.data().size(), write.addr());
+      return CorruptInput(
+          "{}: write of {} bytes at {:#x}, wanted one that ends before 2^64",
+          where, write.data().size(), write.addr());
     }
     writes.push_back({TraceeAddr(write.addr()), ToBytes(write.data())});
   }
@@ -236,8 +238,8 @@ Result<InputRecord> ToInput(const pb::Input& from, const std::string& where) {
       break;
   }
   return CorruptInput(
-      "{}: neither a system call nor a signal nor an "
-      "instruction nor an unknown",
+      "{}: an input of no kind, wanted a system call, a signal, an instruction "
+      "or an unknown",
       where);
 }
 

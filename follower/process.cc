@@ -30,8 +30,8 @@ Status LoadSegments(const StartState& start, machine::Memory& memory) {
     if (segment.bytes.size() > segment.size_bytes ||
         !memory.Poke(segment.addr.as_int(), segment.bytes)) {
       return CorruptInput(
-          "start.pb: segment at {:#x}: {} bytes of contents, the segment has "
-          "{}",
+          "start.pb: segment at {:#x}: {} bytes of contents, wanted at most "
+          "its size, {}",
           segment.addr, segment.bytes.size(), segment.size_bytes);
     }
   }
@@ -80,7 +80,10 @@ Status Process::BeginThreads(const StartState& start) {
     }
     ThreadState& state = threads_[*thread];
     if (state.phase != ThreadPhase::kNotCreated) {
-      return CorruptInput("start.pb: thread {} is there twice", begun->thread);
+      return CorruptInput(
+          "start.pb: thread {} is there twice, wanted once each; the recording "
+          "is damaged",
+          begun->thread);
     }
     state.registers = StartRegisters(*begun, start);
     state.phase = ThreadPhase::kRunning;
@@ -90,8 +93,8 @@ Status Process::BeginThreads(const StartState& start) {
   }
   return any ? Status()
              : CorruptInput(
-                   "start.pb: thread {} has no stream in perf.data, which has "
-                   "{} threads",
+                   "start.pb: thread {} has no stream in perf.data, wanted one "
+                   "of the {} threads that have",
                    start.first.thread, tape_->thread_count());
 }
 

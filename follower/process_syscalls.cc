@@ -245,7 +245,10 @@ Status Process::CreateThread(size_t parent, const NewThread& made) {
   }
   ThreadState& state = threads_[*child];
   if (state.phase != ThreadPhase::kNotCreated) {
-    return CorruptInput("inputs.pb: thread {} is created twice", made.tid);
+    return CorruptInput(
+        "inputs.pb: thread {} creates thread {} before instruction {}, wanted "
+        "one that does not run yet",
+        tid(parent), made.tid, threads_[parent].retired);
   }
   BeforeChange(*child);
   state.registers = threads_[parent].registers;

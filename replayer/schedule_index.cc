@@ -23,13 +23,17 @@ Result<ScheduleIndex> ScheduleIndex::Create(
     uint64_t& before = retired[step.thread];
     if (step.until_insn < before) {
       return CorruptInput(
-          "schedule.pb: step {}: thread {} runs until instruction {}, but it "
-          "already retired {}",
+          "schedule.pb: step {}: thread {} runs until instruction {}, wanted "
+          "{} or more, which it retired before",
           i, step.thread, step.until_insn, before);
     }
     const uint64_t count = step.until_insn - before;
     if (count > std::numeric_limits<uint64_t>::max() - index.end_) {
-      return CorruptInput("schedule.pb: step {}: over 2^64 instructions", i);
+      return CorruptInput(
+          "schedule.pb: step {}: {} instructions behind {}, wanted at most "
+          "2^64 "
+          "in all",
+          i, count, index.end_);
     }
     if (count == 0) {
       continue;

@@ -174,7 +174,8 @@ TEST_F(ProcessCopyTest, AThreadThatBeginsTwiceIsRefused) {
   const auto session = OpenedRecording::Open(recording);
   ASSERT_FALSE(session.has_value());
   EXPECT_EQ(session.error().code, ErrorCode::kCorruptInput);
-  EXPECT_THAT(session.error().message, testing::HasSubstr("is there twice"));
+  EXPECT_THAT(session.error().message,
+              testing::HasSubstr("is there twice, wanted once each"));
 }
 
 }  // namespace

@@ -66,8 +66,8 @@ TEST(ScheduleIndex, AStepThatGoesBackIsRefused) {
   ASSERT_FALSE(index.has_value());
   EXPECT_EQ(index.error().code, ErrorCode::kCorruptInput);
   EXPECT_EQ(index.error().message,
-            "schedule.pb: step 1: thread 7 runs until instruction 4, but it "
-            "already retired 5");
+            "schedule.pb: step 1: thread 7 runs until instruction 4, wanted 5 "
+            "or more, which it retired before");
 }
 
 TEST(ScheduleIndex, AnEmptyScheduleHasNothing) {
