@@ -65,11 +65,9 @@ void NativeProgram::AddThread(Tid thread, TraceeAddr ip,
 Status NativeProgram::WriteStartState(StartState& start) {
   stack_ = ReadInitialStack(stack_addr_, state_.memory);
   CLEW_ASSIGN_OR_RETURN(regions, Regions());
-  const Tid main = state_.process.first_thread();
-  state_.tracer->Comm(0, main, 0, true, stack_.ProgramName());
+  NameMappings(regions, 0);
   NameThreads();
   for (const ExecMapping& mapping : CodeOfFiles(regions)) {
-    state_.tracer->Mmap(0, main, 0, mapping);
     state_.code.Map(mapping);
   }
   if (state_.inputs_are_tapped) {
@@ -78,6 +76,28 @@ Status NativeProgram::WriteStartState(StartState& start) {
   return WriteDescription(StartPath(state_.config.folder), start,
                           state_.process.process(), std::move(regions),
                           state_.memory);
+}
+
+void NativeProgram::NameMappings(const std::vector<GuestRegion>& regions,
+                                 uint64_t now) {
+  const Tid main = state_.process.first_thread();
+  state_.tracer->Comm(0, main, now, true, stack_.ProgramName());
+  for (const ExecMapping& mapping : CodeOfFiles(regions)) {
+    state_.tracer->Mmap(0, main, now, mapping);
+  }
+}
+
+Status NativeProgram::NameWhatIsThere() {
+  CLEW_RETURN_IF_ERROR(state_.tracer->BeginAnew());
+  CLEW_ASSIGN_OR_RETURN(regions, Regions());
+  NameMappings(regions, state_.now);
+  const Tid main = state_.process.first_thread();
+  for (const auto& thread : state_.threads) {
+    if (thread->tid != main && thread->state != State::kGone) {
+      state_.tracer->Fork(0, main, thread->tid, state_.now);
+    }
+  }
+  return {};
 }
 
 Status NativeProgram::WriteCoreDump(const NativeEnd& end) {

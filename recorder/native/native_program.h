@@ -26,12 +26,16 @@ class NativeProgram {
 
   // Writes what a core dump says of it. REQUIRES: every thread is stopped.
   [[nodiscard]] Status WriteCoreDump(const NativeEnd& end);
+  // Tells the threads and mappings that there are in the place of events that
+  // were dropped: without them the core dump cannot be read.
+  [[nodiscard]] Status NameWhatIsThere();
 
  private:
   [[nodiscard]] Result<std::vector<GuestRegion>> Regions() const;
   [[nodiscard]] Result<DumpedThread> Dumped(const NativeThread& thread) const;
   void AddThread(Tid thread, TraceeAddr ip, uint64_t clear_tid_addr);
   void NameThreads();
+  void NameMappings(const std::vector<GuestRegion>& regions, uint64_t now);
   [[nodiscard]] Status WriteStartState(StartState& start);
 
   NativeState& state_;

@@ -74,6 +74,9 @@ class NativeEnding {
     }
     outcome.inputs_unknown =
         state_.inputs_unknown + (unreadable_bytes_ > 0 ? 1 : 0);
+    if (state_.limit->dropped()) {
+      CLEW_RETURN_IF_ERROR(program_.NameWhatIsThere());
+    }
     CLEW_RETURN_IF_ERROR(state_.tracer->Close());
     CLEW_RETURN_IF_ERROR(state_.code.Close());
     if (state_.limit->dropped()) {

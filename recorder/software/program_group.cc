@@ -26,6 +26,9 @@ constexpr std::array kPassedOn = {SIGINT, SIGQUIT, SIGTSTP};
 // For the handler: whom signals are passed on to; 0: nobody.
 std::atomic<pid_t> g_passed_on_to = 0;
 std::array<struct sigaction, kPassedOn.size()> g_actions_before;
+// A file that would get too long is an error to be told, not the recorder's
+// end.
+struct sigaction g_long_file_before;
 
 void PassOn(int signal) {
   const int error = errno;
@@ -42,12 +45,15 @@ void SetActions() {
   for (size_t i = 0; i < kPassedOn.size(); ++i) {
     sigaction(kPassedOn[i], &action, &g_actions_before[i]);
   }
+  action.sa_handler = SIG_IGN;
+  sigaction(SIGXFSZ, &action, &g_long_file_before);
 }
 
 void RestoreActions() {
   for (size_t i = 0; i < kPassedOn.size(); ++i) {
     sigaction(kPassedOn[i], &g_actions_before[i], nullptr);
   }
+  sigaction(SIGXFSZ, &g_long_file_before, nullptr);
 }
 
 // A group in the background may do so only where SIGTTOU is blocked.

@@ -102,12 +102,16 @@ std::string HowQemuEnded(int status) {
       WEXITSTATUS(status));
 }
 
+Status CheckFolder(const PluginConfig& config) {
+  return Exists(RawFolder(config.folder))
+             ? Status()
+             : Unsupported(
+                   "{:?} was removed while the program ran; no bundle was made",
+                   config.folder);
+}
+
 Result<Outcome> ReadOutcome(const PluginConfig& config, int wait_status) {
-  if (!Exists(RawFolder(config.folder))) {
-    return Unsupported(
-        "{:?} was removed while the program ran; no bundle was made",
-        config.folder);
-  }
+  CLEW_RETURN_IF_ERROR(CheckFolder(config));
   const auto text = ReadWholeText(OutcomePath(config.folder));
   if (!text || text->empty()) {
     return Unsupported("{}; no bundle was made", HowQemuEnded(wait_status));
@@ -275,10 +279,13 @@ Result<int> RunCommand(const RecordOptions& options, const PluginConfig& config,
 Result<Ran> Launch(const RecordOptions& options, const PluginConfig& config,
                    const Inputs& inputs) {
   CLEW_ASSIGN_OR_RETURN(group, ProgramGroup::Make());
-  CLEW_ASSIGN_OR_RETURN(wait_status,
-                        RunCommand(options, config, group, inputs));
+  const auto ran = RunCommand(options, config, group, inputs);
+  if (!ran) {
+    CLEW_RETURN_IF_ERROR(CheckFolder(config));  // else that is why
+    return std::unexpected(ran.error());
+  }
   std::vector<pid_t> left = group.Left();
-  const auto outcome = ReadOutcome(config, wait_status);
+  const auto outcome = ReadOutcome(config, *ran);
   if (!outcome || WasCutOff(outcome->failure)) {
     group.End();
     left.clear();

@@ -1,7 +1,9 @@
 #include "recorder/tracer/shared_memory.h"
 
+#include <fmt/format.h>
 #include <linux/futex.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -10,24 +12,52 @@
 #include <cstring>
 #include <utility>
 
+#include "common/os/child_process.h"
 #include "recorder/tracer/image.h"
 
 namespace clew::tracer {
+namespace {
 
-Result<SharedMemory> SharedMemory::Create() {
+// Returns the file, kSystem where it may not be as long: only the hard limit of
+// this process is kept.
+Result<Fd> MakeFile() {
   Fd file(memfd_create("clew-tracer", MFD_CLOEXEC));
   const auto image = RuntimeImage();
-  if (!file.is_open() ||
-      ftruncate(file.get(), static_cast<off_t>(kImageAt + image.size())) != 0 ||
+  const uint64_t size_bytes = kImageAt + image.size();
+  rlimit before = {};
+  const bool is_limited = getrlimit(RLIMIT_FSIZE, &before) == 0 &&
+                          SetLimit(RLIMIT_FSIZE, RLIM_INFINITY, RLIM_INFINITY);
+  const bool made =
+      file.is_open() &&
+      ftruncate(file.get(), static_cast<off_t>(size_bytes)) == 0 &&
       pwrite(file.get(), image.data(), image.size(),
-             static_cast<off_t>(kImageAt)) !=
-          static_cast<ssize_t>(image.size())) {
-    return SystemError(errno, "cannot make memory for the tracer");
+             static_cast<off_t>(kImageAt)) ==
+          static_cast<ssize_t>(image.size());
+  const int error = errno;
+  if (is_limited) {
+    (void)setrlimit(RLIMIT_FSIZE, &before);  // it was so
   }
+  if (!made && error == EFBIG) {
+    return SystemError(
+        error, fmt::format("cannot make memory for the tracer: files may have "
+                           "at most {} bytes here (ulimit -H -f), wanted {}",
+                           before.rlim_max, size_bytes));
+  }
+  return made ? Result<Fd>(std::move(file))
+              : SystemError(error, "cannot make memory for the tracer");
+}
+
+}  // namespace
+
+Result<SharedMemory> SharedMemory::Create() {
+  CLEW_ASSIGN_OR_RETURN(file, MakeFile());
   void* const bytes = mmap(nullptr, kSharedBytes, PROT_READ | PROT_WRITE,
                            MAP_SHARED | MAP_NORESERVE, file.get(), 0);
   if (bytes == MAP_FAILED) {
-    return SystemError(errno, "cannot map memory for the tracer");
+    return SystemError(
+        errno, fmt::format("cannot map {} GiB for the tracer, of addresses "
+                           "alone (ulimit -v says how many there may be)",
+                           kSharedBytes >> 30));
   }
   SharedMemory memory(std::move(file), static_cast<uint8_t*>(bytes));
   memory.header().fragments.store(1);
