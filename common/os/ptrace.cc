@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstddef>
 #include <filesystem>
@@ -465,6 +466,32 @@ Result<std::optional<TraceeStop>> TracedProcess::WaitOrAsleep(Tid thread,
   }
 }
 
+Result<std::optional<TraceeStop>> TracedProcess::WaitOrLongAsleep(Tid thread) {
+  constexpr int kLooksBeforeSleep = 100;
+  constexpr useconds_t kLookEveryUs = 50;
+  constexpr auto kLong = std::chrono::milliseconds(100);
+  std::optional<std::chrono::steady_clock::time_point> asleep_since;
+  for (int look = 0;; ++look) {
+    CLEW_ASSIGN_OR_RETURN(stop, Wait(thread, false));
+    if (stop.kind != TraceeStop::Kind::kRunning) {
+      return stop;
+    }
+    if (look < kLooksBeforeSleep) {
+      sched_yield();
+      continue;
+    }
+    const auto now = std::chrono::steady_clock::now();
+    if (StateOf(thread) != 'S') {  // 'D': it will not be long
+      asleep_since.reset();
+    } else if (!asleep_since) {
+      asleep_since = now;
+    } else if (now - *asleep_since > kLong) {
+      return std::nullopt;
+    }
+    usleep(kLookEveryUs);
+  }
+}
+
 void TracedProcess::Note(Tid thread, const TraceeStop& stop) {
   if (stop.kind == TraceeStop::Kind::kClone) {
     threads_.insert(stop.new_thread.as_int());
@@ -474,9 +501,12 @@ void TracedProcess::Note(Tid thread, const TraceeStop& stop) {
   }
 }
 
+char TracedProcess::StateOf(Tid thread) const {
+  return ProcessState(fmt::format("/proc/{}/task/{}/stat", process_, thread));
+}
+
 bool TracedProcess::IsAsleep(Tid thread) const {
-  const char state =
-      ProcessState(fmt::format("/proc/{}/task/{}/stat", process_, thread));
+  const char state = StateOf(thread);
   return state == 'S' || state == 'D' || state == 'Z';
 }
 

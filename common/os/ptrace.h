@@ -119,6 +119,9 @@ class TracedProcess {
   // there, and was looked at `looks` times before.
   [[nodiscard]] Result<std::optional<TraceeStop>> WaitOrAsleep(Tid thread,
                                                                int looks);
+  // Likewise in a call that does not often wait, as open(2) of a FIFO does;
+  // nullopt: it has slept there for a tenth of a second.
+  [[nodiscard]] Result<std::optional<TraceeStop>> WaitOrLongAsleep(Tid thread);
   // How often a thread that has begun a system call is looked at before it
   // counts as asleep if the kernel says so.
   static constexpr int kLooksBeforeAsleep = 20;
@@ -166,6 +169,7 @@ class TracedProcess {
   [[nodiscard]] Status StopNew(Tid thread);
   void LetAllGo();
   bool IsTrapPending(Tid thread) const;
+  char StateOf(Tid thread) const;  // ProcessState
   [[nodiscard]] Status FinishExec(const std::string& name);
   [[nodiscard]] Status EnterProgram();
   void Note(Tid thread, const TraceeStop& stop);

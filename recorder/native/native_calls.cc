@@ -92,14 +92,23 @@ TracedProcess::Rseq RseqOf(const SyscallCall& call) {
 
 }  // namespace
 
-Result<After> NativeCalls::Step(NativeThread& thread, const NativeInsn& insn) {
+Result<std::optional<ComingCall>> NativeCalls::Coming(NativeThread& thread) {
   CLEW_ASSIGN_OR_RETURN(registers, state_.process.Registers(thread.tid));
   CLEW_ASSIGN_OR_RETURN(
       call, BeginSyscall(SyscallNumber(registers.rax),
                          {registers.rdi, registers.rsi, registers.rdx,
                           registers.r10, registers.r8, registers.r9},
                          state_.memory));
+  if (state_.clock != nullptr && waits_.Hold(thread, call, registers.rsp)) {
+    return std::nullopt;
+  }
   call.read_digest = ReadsOf(call, state_.memory).digest;
+  return ComingCall{.call = call, .registers = registers};
+}
+
+Result<After> NativeCalls::Step(NativeThread& thread, const NativeInsn& insn,
+                                const ComingCall& coming) {
+  SyscallCall call = coming.call;
   CoreEncoder& encoder = state_.EncoderOf(thread);
   encoder.AdvanceTime(TscTicks(++state_.now));
   encoder.FarTransfer();
@@ -126,7 +135,8 @@ Result<After> NativeCalls::Step(NativeThread& thread, const NativeInsn& insn) {
   if (call.number == __NR_execve || call.number == __NR_execveat) {
     return Replace(thread);
   }
-  CLEW_ASSIGN_OR_RETURN(answered, BeginInKernel(thread, call, registers));
+  CLEW_ASSIGN_OR_RETURN(answered,
+                        BeginInKernel(thread, call, coming.registers));
   if (answered) {
     return After::kGoesOn;
   }
@@ -138,10 +148,49 @@ Result<After> NativeCalls::Step(NativeThread& thread, const NativeInsn& insn) {
                                           TracedProcess::kLooksBeforeAsleep));
     stop = seen;
   } else {
-    CLEW_ASSIGN_OR_RETURN(seen, state_.process.Wait(thread.tid, true));
+    CLEW_ASSIGN_OR_RETURN(seen, state_.process.WaitOrLongAsleep(thread.tid));
     stop = seen;
   }
+  thread.kernel_view.Restore(state_.memory);  // it has been read
   return stop ? Arrive(thread, *stop) : Result<After>(After::kBlocked);
+}
+
+// The part of BeginInKernel that time has.
+Result<bool> NativeCalls::BeginInTime(NativeThread& thread,
+                                      const SyscallCall& call,
+                                      const user_regs_struct& registers) {
+  if (const auto result = waits_.Begin(thread, call)) {
+    waits_.End(thread, call, *result);
+    CLEW_RETURN_IF_ERROR(Answer(thread, registers, *result));
+    return true;
+  }
+  if (const auto made = timers_.Begin(thread, call, registers)) {
+    CLEW_RETURN_IF_ERROR(state_.process.SetRegisters(thread.tid, *made));
+  }
+  return false;
+}
+
+// Returns the result that the program sees.
+Result<int64_t> NativeCalls::EndInTime(NativeThread& thread,
+                                       const SyscallCall& call,
+                                       int64_t result) {
+  waits_.End(thread, call, result);
+  const bool sets_timer = timers_.sets();
+  const int64_t shown = state_.clock->Show(call, timers_.End(call, result),
+                                           state_.memory, state_.now);
+  if (sets_timer || shown != result) {
+    CLEW_ASSIGN_OR_RETURN(registers, state_.process.Registers(thread.tid));
+    if (shown != result) {
+      registers.rax = static_cast<uint64_t>(shown);
+    }
+    if (sets_timer) {
+      registers.rdi = call.args[0];
+      registers.rsi = call.args[1];
+      registers.rdx = call.args[2];
+    }
+    CLEW_RETURN_IF_ERROR(state_.process.SetRegisters(thread.tid, registers));
+  }
+  return shown;
 }
 
 // What is done to a call before the kernel gets it. Returns true if the kernel
@@ -175,7 +224,8 @@ Result<bool> NativeCalls::BeginInKernel(NativeThread& thread,
     CLEW_RETURN_IF_ERROR(
         state_.process.SetRegisters(thread.tid, WithOwnMemory(registers)));
   }
-  return false;
+  return state_.clock == nullptr ? Result<bool>(false)
+                                 : BeginInTime(thread, call, registers);
 }
 
 // Whoever was woken is waited for, however long the kernel takes to bring it to
@@ -281,11 +331,17 @@ Status NativeCalls::NoteVforkEnd(NativeThread& thread) {
 // interrupts it as it begins: it is made once more.
 Result<After> NativeCalls::ComeBefore(NativeThread& thread,
                                       user_regs_struct registers) {
-  registers.rax = thread.call.value_or(SyscallCall()).number;
+  // One that was held before a wait is found in it.
+  const bool ends_wait =
+      thread.wait && DispositionOf(state_.process, thread.tid, thread.signal) ==
+                         Disposition::kHandled;
+  registers.rax = ends_wait ? static_cast<uint64_t>(-int64_t{EINTR})
+                            : thread.call.value_or(SyscallCall()).number;
+  registers.rip = ends_wait ? thread.ip : thread.call_ip;
   registers.rcx = thread.ip;
   registers.r11 = registers.eflags;
   CLEW_RETURN_IF_ERROR(state_.process.SetRegisters(thread.tid, registers));
-  CLEW_RETURN_IF_ERROR(Finish(thread, kRestartSys));
+  CLEW_RETURN_IF_ERROR(Finish(thread, ends_wait ? -EINTR : kRestartSys));
   return After::kGoesOn;
 }
 
@@ -293,8 +349,12 @@ Status NativeCalls::Finish(NativeThread& thread, int64_t result) {
   if (state_.inputs_are_tapped) {
     return Log(thread, result, {});
   }
-  CLEW_ASSIGN_OR_RETURN(effects, EffectsOf(thread.call.value_or(SyscallCall()),
-                                           result, state_.memory));
+  const SyscallCall call = thread.call.value_or(SyscallCall());
+  if (state_.clock != nullptr) {
+    CLEW_ASSIGN_OR_RETURN(shown, EndInTime(thread, call, result));
+    result = shown;
+  }
+  CLEW_ASSIGN_OR_RETURN(effects, EffectsOf(call, result, state_.memory));
   return Log(thread, result, effects);
 }
 
@@ -328,6 +388,7 @@ void NativeCalls::FollowUp(NativeThread& thread, const SyscallCall& call,
   if (result < 0) {
     return;
   }
+  waits_.NoteWake(call, result);
   state_.code.Release(call, static_cast<uint64_t>(result));
   if (state_.leaps != nullptr) {
     state_.leaps->NoteCall(call);
@@ -418,6 +479,7 @@ Result<After> NativeCalls::Leave(NativeThread& thread,
     writes.push_back({thread.clear_tid_addr, 4});
   }
   thread.AddInput(InputOf(call), writes);
+  waits_.NoteChange(thread.clear_tid_addr);
   CLEW_RETURN_IF_ERROR(thread.CloseInputs());
   return After::kGone;
 }

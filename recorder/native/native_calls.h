@@ -5,8 +5,16 @@
 
 #include "common/result.h"
 #include "recorder/native/native_state.h"
+#include "recorder/native/native_timers.h"
+#include "recorder/native/native_waits.h"
 
 namespace clew::recorder {
+
+// A call that a thread is about to make.
+struct ComingCall {
+  SyscallCall call;
+  user_regs_struct registers = {};
+};
 
 // The system calls of a program that is stepped: lets the kernel carry them out
 // and records what they did.
@@ -20,12 +28,17 @@ class NativeCalls {
   // Tells that `thread`, which clone has made, is able to run.
   using OnNewThread = std::function<void(NativeThread& thread)>;
   // References outlive this.
-  NativeCalls(NativeState& state, OnNewThread on_new_thread)
-      : state_(state), on_new_thread_(std::move(on_new_thread)) {}
+  NativeCalls(NativeState& state, NativeWaits& waits, OnNewThread on_new_thread)
+      : state_(state),
+        waits_(waits),
+        timers_(state),
+        on_new_thread_(std::move(on_new_thread)) {}
 
-  // Makes the call at thread.ip, which `insn` is.
-  [[nodiscard]] Result<After> Step(NativeThread& thread,
-                                   const NativeInsn& insn);
+  // The call at thread.ip; nullopt: the thread is not to make it yet.
+  [[nodiscard]] Result<std::optional<ComingCall>> Coming(NativeThread& thread);
+  // Makes it. `insn` is its SYSCALL.
+  [[nodiscard]] Result<After> Step(NativeThread& thread, const NativeInsn& insn,
+                                   const ComingCall& coming);
   // Looks whether a thread that sleeps in a call does so still: kBlocked.
   [[nodiscard]] Result<After> Look(NativeThread& thread);
   // Likewise where nothing that the program did can have woken it: one that is
@@ -53,6 +66,12 @@ class NativeCalls {
   // Ends the call that `thread` is in.
   [[nodiscard]] Status Log(NativeThread& thread, int64_t result,
                            const SyscallEffects& effects);
+  [[nodiscard]] Result<bool> BeginInTime(NativeThread& thread,
+                                         const SyscallCall& call,
+                                         const user_regs_struct& registers);
+  [[nodiscard]] Result<int64_t> EndInTime(NativeThread& thread,
+                                          const SyscallCall& call,
+                                          int64_t result);
   [[nodiscard]] Result<bool> BeginInKernel(NativeThread& thread,
                                            const SyscallCall& call,
                                            const user_regs_struct& registers);
@@ -62,6 +81,8 @@ class NativeCalls {
   void FollowUp(NativeThread& thread, const SyscallCall& call, int64_t result);
 
   NativeState& state_;
+  NativeWaits& waits_;
+  NativeTimers timers_;
   OnNewThread on_new_thread_;
 };
 

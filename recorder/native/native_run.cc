@@ -22,24 +22,13 @@ constexpr uint64_t kInsnsAlone = 1'000'000;
 
 }  // namespace
 
-bool WaitsForever(const NativeThread& thread, int32_t process) {
-  if (thread.state == State::kGone) {
-    return true;
-  }
-  if (thread.state != State::kBlocked || !thread.call ||
-      thread.call->row->blocking != Blocking::kFutex) {
-    return false;
-  }
-  const FutexCall futex = ParseFutex(thread.call->args);
-  return futex.kind == FutexCall::Kind::kWait && !futex.timed &&
-         (futex.is_private || !IsSharedMapping(futex.addr, process));
-}
-
 NativeRun::NativeRun(NativeState& state)
     : state_(state),
       scheduler_(state.config.scheduler),
       versions_shown_(state.config.scheduler.cores, 0),
-      calls_(state,
+      waits_(state,
+             [this](NativeThread& thread) { scheduler_.Ready(thread.slot); }),
+      calls_(state, waits_,
              [this](NativeThread& thread) { scheduler_.Ready(thread.slot); }),
       signals_(state, calls_),
       ran_code_(state.code) {}
@@ -51,6 +40,7 @@ Result<std::optional<NativeEnd>> NativeRun::Run() {
   }
   while (!state_.end && !state_.replaced) {
     CLEW_RETURN_IF_ERROR(WakeSleepers(false));
+    waits_.Release();
     const auto turn = scheduler_.Next(state_.now);
     if (TimeIsOver() || IsToldToEnd()) {
       state_.EndAs(FailureKind::kTimeLimit);
@@ -60,7 +50,7 @@ Result<std::optional<NativeEnd>> NativeRun::Run() {
       CLEW_RETURN_IF_ERROR(RunTurn(thread, turn->insns));
     } else if (AllWaitForever()) {
       state_.EndAs(FailureKind::kHang);
-    } else {
+    } else if (!waits_.SkipToDeadline()) {
       Idle();
     }
   }
@@ -130,6 +120,10 @@ Status NativeRun::RunTurn(NativeThread& thread, uint64_t insns) {
     if (after == After::kEnded) {
       return {};
     }
+    if (after == After::kHeld) {
+      HoldBack(thread);
+      return {};
+    }
     if (after != After::kGoesOn) {
       thread.state = after == After::kBlocked ? State::kBlocked : State::kGone;
       if (thread.state == State::kGone && state_.leaps != nullptr) {
@@ -152,7 +146,8 @@ uint64_t NativeRun::LeapOf(const NativeThread& thread, uint64_t left) const {
   if (state_.leaps == nullptr || thread.signal != 0 || thread.is_at_step) {
     return 0;
   }
-  return state_.HasOthers(thread) ? left : kInsnsAlone;
+  return state_.HasOthers(thread) ? left
+                                  : std::min(kInsnsAlone, InsnsUntilLimit());
 }
 
 void NativeRun::Preempt(NativeThread& thread) {
@@ -164,17 +159,41 @@ void NativeRun::Preempt(NativeThread& thread) {
   scheduler_.Preempt(thread.slot);
 }
 
+// As if it had been preempted, but it cannot go on.
+void NativeRun::HoldBack(NativeThread& thread) {
+  if (!thread.in_kernel) {
+    state_.LeaveUserMode(thread);
+  }
+  state_.tracer->SwitchOut(thread.core, thread.tid, state_.now, true);
+  thread.state = State::kHeld;
+  thread.is_at_step = true;
+  scheduler_.Leave(thread.slot);
+}
+
 // Real time counts only while no thread can run.
 void NativeRun::Idle() {
   const uint64_t before = HostNs();
   usleep(kIdleMicroseconds);
-  idle_ns_ += HostNs() - before;
+  const uint64_t passed = HostNs() - before;
+  idle_ns_ += passed;
+  if (state_.clock != nullptr) {
+    state_.clock->Pass(passed);
+  }
 }
 
-bool NativeRun::TimeIsOver() const {
-  const uint64_t limit = state_.config.timeout_s * kSecondNs;
-  return limit > 0 &&
-         state_.CountInsns() * VirtualClock::kNsPerTick + idle_ns_ > limit;
+bool NativeRun::TimeIsOver() const { return InsnsUntilLimit() == 0; }
+
+// Of the time limit; 0: it is over.
+uint64_t NativeRun::InsnsUntilLimit() const {
+  const uint64_t limit_ns = state_.config.timeout_s * kSecondNs;
+  if (limit_ns == 0) {
+    return UINT64_MAX;
+  }
+  const uint64_t passed_ns =
+      state_.CountInsns() * VirtualClock::kNsPerTick + idle_ns_;
+  return (limit_ns - std::min(passed_ns, limit_ns) + VirtualClock::kNsPerTick -
+          1) /
+         VirtualClock::kNsPerTick;
 }
 
 bool NativeRun::AllWaitForever() const {
@@ -243,14 +262,22 @@ Result<After> NativeRun::Step(NativeThread& thread) {
     return signals_.Deliver(thread);
   }
   const NativeInsn insn = state_.code.At(thread.ip, state_.memory, state_.now);
+  std::optional<ComingCall> call;
+  if (insn.is_syscall) {
+    CLEW_ASSIGN_OR_RETURN(coming, calls_.Coming(thread));
+    if (!coming) {
+      return After::kHeld;
+    }
+    call = *coming;
+  }
   CLEW_RETURN_IF_ERROR(ShowVersion(thread, insn.version));
   if (state_.before_insn) {
     CLEW_RETURN_IF_ERROR(
         state_.before_insn(state_.process, thread.tid, state_.now));
   }
   EnterUserMode(thread);
-  if (insn.is_syscall) {
-    CLEW_ASSIGN_OR_RETURN(after, calls_.Step(thread, insn));
+  if (call) {
+    CLEW_ASSIGN_OR_RETURN(after, calls_.Step(thread, insn, *call));
     // A signal that comes behind it may depend on a mask that it had for its
     // time.
     thread.is_at_step = true;

@@ -9,14 +9,12 @@
 #include "recorder/native/native_calls.h"
 #include "recorder/native/native_signals.h"
 #include "recorder/native/native_state.h"
+#include "recorder/native/native_waits.h"
 #include "recorder/native/program_run.h"
 #include "recorder/native/ran_code.h"
 #include "recorder/qemu/scheduler.h"
 
 namespace clew::recorder {
-
-// Sleeps until another thread of the program wakes it, or has ended.
-bool WaitsForever(const NativeThread& thread, int32_t process);
 
 // Steps a program from where it is to its end.
 class NativeRun final : public ProgramRun {
@@ -33,6 +31,7 @@ class NativeRun final : public ProgramRun {
   [[nodiscard]] Status RunTurn(NativeThread& thread, uint64_t insns);
   void Begin(NativeThread& thread, uint32_t core);
   void Preempt(NativeThread& thread);
+  void HoldBack(NativeThread& thread);
   void Idle();
   [[nodiscard]] Result<After> Step(NativeThread& thread);
   uint64_t LeapOf(const NativeThread& thread, uint64_t left) const;
@@ -56,11 +55,13 @@ class NativeRun final : public ProgramRun {
                                     const NativeInsn& insn);
   bool AllWaitForever() const;
   bool TimeIsOver() const;
+  uint64_t InsnsUntilLimit() const;
   bool IsToldToEnd() const;
 
   NativeState& state_;
   Scheduler scheduler_;
   std::vector<uint64_t> versions_shown_;  // of code, by core
+  NativeWaits waits_;
   NativeCalls calls_;
   NativeSignals signals_;
   uint64_t handovers_ = 0;

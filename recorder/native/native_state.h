@@ -14,11 +14,14 @@
 #include "common/linux/deviations.h"
 #include "common/os/ptrace.h"
 #include "recorder/native/before_insn.h"
+#include "recorder/native/kernel_view.h"
 #include "recorder/native/known_code.h"
 #include "recorder/native/leaps.h"
+#include "recorder/native/program_clock.h"
 #include "recorder/native/shown_cpu.h"
 #include "recorder/qemu/calls/file_mappings.h"
 #include "recorder/qemu/calls/syscall_effects.h"
+#include "recorder/qemu/calls/timed_wait.h"
 #include "recorder/qemu/input_writer.h"
 #include "recorder/qemu/plugin_config.h"
 #include "recorder/qemu/size_limit.h"
@@ -36,6 +39,7 @@ struct NativeThread {
     kWaiting,  // able to run, on no core
     kOnCore,
     kBlocked,  // asleep in the kernel
+    kHeld,     // before a SYSCALL: NativeWaits
     kGone,
   };
   Tid tid;
@@ -55,6 +59,15 @@ struct NativeThread {
   uint64_t call_ip = 0;  // of the SYSCALL
   Tid vfork_child;       // that it waits for; 0: none
   uint64_t clear_tid_addr = 0;
+  KernelView kernel_view = {};
+  // The wait with a time limit that it is held for or is in, and where it asks
+  // for it.
+  std::optional<TimedWait> wait = {};
+  uint64_t wait_ip = 0;
+  uint64_t wait_sp = 0;
+  bool is_interrupted = false;  // by a signal; NativeWaits
+  // When the call that it is in ends by the limit that the kernel keeps.
+  std::optional<uint64_t> host_limit_ns = {};
   std::unique_ptr<InputWriter> inputs = {};  // null: somebody else records them
 
   // As InputWriter::Add.
@@ -73,6 +86,7 @@ struct NativeThread {
 enum class After : uint8_t {
   kGoesOn,
   kBlocked,  // it sleeps in the kernel
+  kHeld,     // it is not to go on yet
   kGone,     // the thread has ended
   kEnded,    // the program ends: NativeState::end, or ::replaced
 };
@@ -114,6 +128,8 @@ struct NativeState {
   // Whether to end the recording, asked each turn; may be null.
   std::function<bool()> is_over = {};
   uint64_t now = kFirstTick;  // the time, in instructions retired
+  // What the program reads the time from; null: the host's clocks.
+  std::unique_ptr<ProgramClock> clock = {};
   // How many those are, where they are not the time.
   std::optional<uint64_t> insns = {};
   bool uses_timers = false;

@@ -252,6 +252,11 @@ Result<NativeState> MakeState(Recorded& recorded) {
       list, RawFile::Create(CodeListPath(config.folder), limit.get()));
   CLEW_ASSIGN_OR_RETURN(
       generated, RawFile::Create(RawCodePath(config.folder), limit.get()));
+  // Who records what the kernel answers has the times that the kernel tells; a
+  // process that runs already has read them; and where threads run at once,
+  // time passes as it does.
+  const bool reads_host_clock = recorded.attachment.has_value() ||
+                                recorded.inputs_are_tapped || recorded.make_run;
   return NativeState{
       .config = config,
       .process = recorded.process,
@@ -273,6 +278,9 @@ Result<NativeState> MakeState(Recorded& recorded) {
       .on_stop = recorded.on_stop,
       .before_insn = recorded.before_insn,
       .is_over = recorded.is_over,
+      .clock = reads_host_clock
+                   ? nullptr
+                   : std::make_unique<ProgramClock>(config.scheduler.seed),
       .uses_timers = recorded.uses_timers};
 }
 

@@ -18,7 +18,7 @@ std::optional<itimerspec> ProgramTimers::Set(const Key& key, uint64_t clock_id,
   if (!IsTime(wanted.it_value) || !IsTime(wanted.it_interval)) {
     return std::nullopt;
   }
-  const auto at = clock_.When(clock_id, wanted.it_value);
+  const auto at = clock_->When(clock_id, wanted.it_value);
   if (!at) {
     return std::nullopt;
   }
@@ -26,7 +26,7 @@ std::optional<itimerspec> ProgramTimers::Set(const Key& key, uint64_t clock_id,
     armed_.erase(key);
     return wanted;
   }
-  const uint64_t now_ns = clock_.Now(now.ticks);
+  const uint64_t now_ns = clock_->Now(now.ticks);
   const uint64_t value = Nanoseconds(wanted.it_value);
   if (value == VirtualClock::kNever || *at == VirtualClock::kNever) {
     armed_.erase(key);
@@ -62,7 +62,7 @@ itimerspec ProgramTimers::Left(const Key& key, const itimerspec& host_left,
   if (timer.host_ns <= now.host_ns && timer.interval_ns > 0) {
     Advance(timer, now.host_ns);
   }
-  const uint64_t now_ns = clock_.Now(now.ticks);
+  const uint64_t now_ns = clock_->Now(now.ticks);
   itimerspec left = host_left;
   left.it_value = ToTimespec(std::max(timer.due_ns, now_ns + 1) - now_ns);
   return left;

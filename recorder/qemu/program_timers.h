@@ -36,7 +36,7 @@ class ProgramTimers {
 
   // `clock` outlives this.
   ProgramTimers(const VirtualClock& clock, uint64_t seed)
-      : clock_(clock), lateness_(seed) {}
+      : clock_(&clock), lateness_(seed) {}
 
   // The program sets a timer of `clock_id` to `wanted`, which is a time of that
   // clock if `absolute`. Returns what the host is to be told, as a duration;
@@ -53,6 +53,7 @@ class ProgramTimers {
   // expired; nullopt: none has.
   std::optional<uint64_t> ExpiredNs(uint64_t host_ns);
   bool empty() const { return armed_.empty(); }
+  bool IsArmed(const Key& key) const { return armed_.contains(key); }
 
  private:
   struct Armed {
@@ -63,7 +64,7 @@ class ProgramTimers {
   };
   static void Advance(Armed& timer, uint64_t host_ns);
 
-  const VirtualClock& clock_;
+  const VirtualClock* clock_;
   Lateness lateness_;
   std::map<Key, Armed> armed_;
 };

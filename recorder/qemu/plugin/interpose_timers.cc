@@ -18,6 +18,7 @@
 
 #include "common/units.h"
 #include "recorder/qemu/plugin/plugin_recorder.h"
+#include "recorder/qemu/timer_values.h"
 
 // Functions of libc by which QEMU makes the program's calls on timers; see
 // interpose.cc. They show the kernel how long a timer has to run, and the
@@ -50,26 +51,6 @@ uint64_t IdOf(timer_t timer) { return reinterpret_cast<uintptr_t>(timer); }
 template <class Function>
 Function* Next(const char* name) {
   return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
-}
-
-timespec ToTimespec(const timeval& time) {
-  return {.tv_sec = time.tv_sec, .tv_nsec = time.tv_usec * 1000};
-}
-
-// Rounded up: a timer is not to be early, and not to be none.
-timeval ToTimeval(const timespec& time) {
-  const long us = (time.tv_nsec + 999) / 1000;
-  return {.tv_sec = time.tv_sec + us / 1'000'000, .tv_usec = us % 1'000'000};
-}
-
-itimerval ToItimerval(const itimerspec& time) {
-  return {.it_interval = ToTimeval(time.it_interval),
-          .it_value = ToTimeval(time.it_value)};
-}
-
-itimerspec ToItimerspec(const itimerval& time) {
-  return {.it_interval = ToTimespec(time.it_interval),
-          .it_value = ToTimespec(time.it_value)};
 }
 
 // What was left before, if that is asked for.
@@ -188,15 +169,12 @@ extern "C" {
   return result;
 }
 
-// Rounds as the kernel does.
 [[gnu::visibility("default")]] unsigned alarm(unsigned seconds) noexcept {
   const itimerval wanted = {.it_interval = {},
                             .it_value = {.tv_sec = seconds, .tv_usec = 0}};
   itimerval left = {};
   (void)setitimer(ITIMER_REAL, &wanted, &left);  // no argument can be wrong
-  const bool up = left.it_value.tv_usec >= 500'000 ||
-                  (left.it_value.tv_sec == 0 && left.it_value.tv_usec > 0);
-  return static_cast<unsigned>(left.it_value.tv_sec) + (up ? 1 : 0);
+  return AlarmSeconds(left.it_value);
 }
 
 }  // extern "C"

@@ -2,12 +2,15 @@
 // ended as it should, at a time that the program's own clocks agree with.
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -149,6 +152,45 @@ static void Interrupt(void) {
 }
 
 // A time limit that the program itself could not write.
+// By another process: the whole wait is not over in a moment.
+static void Stranger(void) {
+  const struct sigaction action = {.sa_handler = Handle};
+  sigaction(SIGUSR1, &action, NULL);
+  const pid_t parent = getpid();
+  const pid_t child = fork();
+  if (child == 0) {
+    usleep(100000);
+    kill(parent, SIGUSR1);
+    _exit(0);
+  }
+  struct timespec rest = {0};
+  Check(nanosleep(&kLong, &rest) == -1 && errno == EINTR, "it is interrupted");
+  Check(handled == SIGUSR1, "the handler has run");
+  Check(rest.tv_sec > kSeconds / 2, "much of it is left");
+  Check(waitpid(child, NULL, 0) == child, "the child is waited for");
+}
+
+static void* OpenToWrite(void* path) {
+  return (void*)(size_t)open(path, O_WRONLY);
+}
+
+// A call that mostly does not wait does so until another thread's call.
+static void Fifo(void) {
+  char folder[] = "/tmp/clew-waits-XXXXXX";
+  char path[64];
+  Check(mkdtemp(folder) != NULL, "there is a folder");
+  snprintf(path, sizeof path, "%s/fifo", folder);
+  Check(mkfifo(path, 0600) == 0, "there is a FIFO");
+  pthread_t other;
+  pthread_create(&other, NULL, OpenToWrite, path);
+  const int in = open(path, O_RDONLY);
+  void* out;
+  pthread_join(other, &out);
+  Check(in >= 0 && (int)(size_t)out >= 0, "both ends are open");
+  unlink(path);
+  rmdir(folder);
+}
+
 static void Constant(void) {
   const double before = Seconds(CLOCK_MONOTONIC);
   Check(nanosleep(&kLong, NULL) == 0, "nanosleep returns 0");
@@ -215,7 +257,8 @@ int main(int argc, char** argv) {
   } kCases[] = {
       {"sleep", Sleep},       {"absolute", Absolute}, {"limit", Limit},
       {"signal", Interrupt},  {"wake", WakeUp},       {"join", Join},
-      {"constant", Constant}, {"outside", Outside},   {"race", Race}};
+      {"constant", Constant}, {"outside", Outside},   {"race", Race},
+      {"stranger", Stranger}, {"fifo", Fifo}};
   for (size_t i = 0; argc > 1 && i < sizeof kCases / sizeof *kCases; ++i) {
     if (strcmp(argv[1], kCases[i].name) == 0) {
       kCases[i].run();

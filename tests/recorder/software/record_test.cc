@@ -42,7 +42,7 @@ std::string Tracee(const std::string& name) {
   return BinaryFolder() + "/tests/recorder/programs/recorder_tracee_" + name;
 }
 
-class RecordTest : public testing::Test {
+class RecordTest : public testing::TestWithParam<SoftwareSource> {
  protected:
   void SetUp() override {
     char name[] = "/tmp/clew-record-XXXXXX";
@@ -53,6 +53,7 @@ class RecordTest : public testing::Test {
   RecordOptions Options(std::vector<std::string> command) {
     RecordOptions options;
     options.command = std::move(command);
+    options.source = GetParam();
     options.output = folder_ + "/b.clew";
     options.plugin_path = BinaryFolder() + "/bin/clew-qemu-plugin.so";
     return options;
@@ -61,6 +62,16 @@ class RecordTest : public testing::Test {
     const auto outcome = Record(Options({Tracee("endings"), how}));
     EXPECT_TRUE(outcome.has_value()) << outcome.error().message;
     return outcome.has_value() ? outcome->failure : Failure();
+  }
+  // Its exit status says whether all was as it should.
+  void ExpectToEndWell(const std::vector<std::string>& command) {
+    RecordOptions options = Options(command);
+    options.timeout_s = 60;
+    options.keep_only_if_failed = true;
+    const auto outcome = Record(options);
+    ASSERT_TRUE(outcome.has_value()) << command[1] << outcome.error().message;
+    EXPECT_EQ(outcome->failure.kind, FailureKind::kNone) << command[1];
+    EXPECT_EQ(outcome->failure.exit_status, 0) << command[1];
   }
   std::string Gdb(const std::string& command) {
     const std::string line = "gdb -nx -batch -ex '" + command + "' " +
@@ -79,7 +90,31 @@ class RecordTest : public testing::Test {
   std::string folder_;
 };
 
-TEST_F(RecordTest, ThreadsMakeAWholeBundle) {
+std::string NameOf(const testing::TestParamInfo<SoftwareSource>& source) {
+  switch (source.param) {
+    case SoftwareSource::kQemu:
+      return "Qemu";
+    case SoftwareSource::kStep:  // slow
+      break;
+    case SoftwareSource::kTracer:
+      return "Tracer";
+  }
+  return {};
+}
+INSTANTIATE_TEST_SUITE_P(Source, RecordTest,
+                         testing::Values(SoftwareSource::kQemu,
+                                         SoftwareSource::kTracer),
+                         NameOf);
+
+class TracerRecordTest : public RecordTest {};
+INSTANTIATE_TEST_SUITE_P(Source, TracerRecordTest,
+                         testing::Values(SoftwareSource::kTracer), NameOf);
+
+class QemuRecordTest : public RecordTest {};
+INSTANTIATE_TEST_SUITE_P(Source, QemuRecordTest,
+                         testing::Values(SoftwareSource::kQemu), NameOf);
+
+TEST_P(RecordTest, ThreadsMakeAWholeBundle) {
   for (const char* program : {"threads", "static"}) {
     RecordOptions options = Options({Tracee(program)});
     options.output += program;
@@ -113,7 +148,7 @@ TEST_F(RecordTest, ThreadsMakeAWholeBundle) {
   }
 }
 
-TEST_F(RecordTest, TheSameSeedGivesTheSamePt) {
+TEST_P(RecordTest, TheSameSeedGivesTheSamePt) {
   std::array<std::vector<std::byte>, 3> traces;
   for (size_t i = 0; i < traces.size(); ++i) {
     RecordOptions options = Options({Tracee("threads")});
@@ -134,7 +169,7 @@ TEST_F(RecordTest, TheSameSeedGivesTheSamePt) {
 }
 
 // What a program with time limits does depends on the seed, not on the host.
-TEST_F(RecordTest, TheSameSeedGivesTheSameTimedWaits) {
+TEST_P(RecordTest, TheSameSeedGivesTheSameTimedWaits) {
   std::array<std::string, 4> runs;
   for (size_t i = 0; i < runs.size(); ++i) {
     RecordOptions options = Options({Tracee("waits"), "race"});
@@ -156,36 +191,30 @@ TEST_F(RecordTest, TheSameSeedGivesTheSameTimedWaits) {
 }
 
 // Each of these looks at the clock, and exits with 0 if all was as it should.
-TEST_F(RecordTest, WaitsEndByTheClockThatTheProgramIsShown) {
+TEST_P(RecordTest, WaitsEndByTheClockThatTheProgramIsShown) {
   for (const char* what : {"sleep", "absolute", "limit", "signal", "wake",
                            "join", "constant", "outside"}) {
-    RecordOptions options = Options({Tracee("waits"), what});
-    options.output += what;
-    options.timeout_s = 60;
-    const auto outcome = Record(options);
-    ASSERT_TRUE(outcome.has_value()) << what << outcome.error().message;
-    EXPECT_EQ(outcome->failure.kind, FailureKind::kNone) << what;
-    EXPECT_EQ(outcome->failure.exit_status, 0) << what;
+    ExpectToEndWell({Tracee("waits"), what});
+  }
+}
+
+TEST_P(TracerRecordTest, AWaitEndsByWhatAnotherProcessOrThreadDoes) {
+  for (const char* what : {"stranger", "fifo"}) {
+    ExpectToEndWell({Tracee("waits"), what});
   }
 }
 
 // Alone, and beside a thread that computes meanwhile.
-TEST_F(RecordTest, NoTimerOrTimeLimitIsEarlyByTheProgramsClock) {
+TEST_P(RecordTest, NoTimerOrTimeLimitIsEarlyByTheProgramsClock) {
   for (const char* kind :
        {"descriptor", "descriptor_until", "descriptor_until_day", "periodic",
         "itimer", "posix", "posix_until", "poll", "ppoll", "select", "pselect",
         "epoll", "semaphore", "signal", "sleep"}) {
-    RecordOptions options = Options({Tracee("timers"), kind, "6"});
-    options.output += kind;
-    options.keep_only_if_failed = true;
-    const auto outcome = Record(options);
-    ASSERT_TRUE(outcome.has_value()) << kind << outcome.error().message;
-    EXPECT_EQ(outcome->failure.kind, FailureKind::kNone) << kind;
-    EXPECT_EQ(outcome->failure.exit_status, 0) << kind;
+    ExpectToEndWell({Tracee("timers"), kind, "6"});
   }
 }
 
-TEST_F(RecordTest, AFaultEndsAtTheInstructionThatFaulted) {
+TEST_P(RecordTest, AFaultEndsAtTheInstructionThatFaulted) {
   const Failure failure = FailureOf("crash");
   EXPECT_EQ(failure.kind, FailureKind::kSignal);
   EXPECT_EQ(failure.signal, SIGSEGV);
@@ -197,7 +226,7 @@ TEST_F(RecordTest, AFaultEndsAtTheInstructionThatFaulted) {
   EXPECT_THAT(Gdb("print $_siginfo.si_code"), HasSubstr("= 1"));  // MAPERR
 }
 
-TEST_F(RecordTest, EveryEndingIsRecognised) {
+TEST_P(RecordTest, EveryEndingIsRecognised) {
   const std::vector<std::pair<std::string, Failure>> endings = [] {
     std::vector<std::pair<std::string, Failure>> list(4);
     list[0].first = "divide";
@@ -221,7 +250,7 @@ TEST_F(RecordTest, EveryEndingIsRecognised) {
   }
 }
 
-TEST_F(RecordTest, TheCoreDumpHasEveryThreadWhetherItRanOrNot) {
+TEST_P(RecordTest, TheCoreDumpHasEveryThreadWhetherItRanOrNot) {
   RecordOptions options = Options({Tracee("endings"), "newborn"});
   options.cores = 1;  // so that the second one waits for the core
   const auto outcome = Record(options);
@@ -234,7 +263,7 @@ TEST_F(RecordTest, TheCoreDumpHasEveryThreadWhetherItRanOrNot) {
 
 // Of the bytes that images/ has as well, the dump has none, and gdb takes them
 // from there; what was relocated is in it.
-TEST_F(RecordTest, TheCoreDumpLeavesOutWhatTheImagesHave) {
+TEST_P(RecordTest, TheCoreDumpLeavesOutWhatTheImagesHave) {
   ASSERT_EQ(FailureOf("abort").signal, SIGABRT);
   uint64_t images = 0;
   for (const auto& file :
@@ -250,7 +279,7 @@ TEST_F(RecordTest, TheCoreDumpLeavesOutWhatTheImagesHave) {
   EXPECT_THAT(Gdb("x/s *environ"), HasSubstr("="));
 }
 
-TEST_F(RecordTest, ADeadlockIsSeenAtOnceAndALongRunAtTheTimeLimit) {
+TEST_P(RecordTest, ADeadlockIsSeenAtOnceAndALongRunAtTheTimeLimit) {
   EXPECT_EQ(FailureOf("deadlock").kind, FailureKind::kHang);
   std::array<uint64_t, 2> insns;
   for (size_t i = 0; i < insns.size(); ++i) {
@@ -269,7 +298,7 @@ TEST_F(RecordTest, ADeadlockIsSeenAtOnceAndALongRunAtTheTimeLimit) {
   EXPECT_EQ(insns[0], insns[1]) << "the host does not matter";
 }
 
-TEST_F(RecordTest, AWaitForSomethingOutsideEndsAtTheTimeLimit) {
+TEST_P(RecordTest, AWaitForSomethingOutsideEndsAtTheTimeLimit) {
   const std::string fifo = folder_ + "/fifo";
   ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
   std::vector<std::string> command = {Tracee("endings"), "outside"};
@@ -287,7 +316,7 @@ TEST_F(RecordTest, AWaitForSomethingOutsideEndsAtTheTimeLimit) {
 
 // What a host that is too busy to run it looks like to the program, for longer
 // than its limit.
-TEST_F(RecordTest, TimeInWhichTheHostDoesNotRunItDoesNotCount) {
+TEST_P(RecordTest, TimeInWhichTheHostDoesNotRunItDoesNotCount) {
   const std::string pid_file = folder_ + "/pid";
   RecordOptions options = Options({Tracee("endings"), "stop", pid_file});
   options.timeout_s = 1;
@@ -314,7 +343,7 @@ TEST_F(RecordTest, TimeInWhichTheHostDoesNotRunItDoesNotCount) {
   EXPECT_EQ(outcome->failure.exit_status, 3);
 }
 
-TEST_F(RecordTest, ExitStatusCountsAsFailureIfAsked) {
+TEST_P(RecordTest, ExitStatusCountsAsFailureIfAsked) {
   RecordOptions options = Options({Tracee("endings")});
   options.keep_only_if_failed = true;
   auto outcome = Record(options);
@@ -330,7 +359,7 @@ TEST_F(RecordTest, ExitStatusCountsAsFailureIfAsked) {
   EXPECT_TRUE(fs::exists(options.output + "/core"));
 }
 
-TEST_F(RecordTest, WhereNoRunFailsItIsToldHowTheyEnded) {
+TEST_P(RecordTest, WhereNoRunFailsItIsToldHowTheyEnded) {
   RecordOptions options = Options({Tracee("endings")});
   options.seed = 5;
   const auto outcome = RecordUntilFail(options, 2, nullptr);
@@ -341,7 +370,7 @@ TEST_F(RecordTest, WhereNoRunFailsItIsToldHowTheyEnded) {
 }
 
 // Whatever the user's umask allows: a bundle has what was in memory.
-TEST_F(RecordTest, NobodyElseMayReadWhatWasRecorded) {
+TEST_P(RecordTest, NobodyElseMayReadWhatWasRecorded) {
   const mode_t before = umask(0);
   const auto outcome = Record(Options({Tracee("endings"), "crash"}));
   umask(before);
@@ -360,7 +389,7 @@ TEST_F(RecordTest, NobodyElseMayReadWhatWasRecorded) {
 }
 
 // The file beside it has the name that /proc/PID/maps shows of the first.
-TEST_F(RecordTest, APathWithANewlineIsTheProgramsAndNoOther) {
+TEST_P(RecordTest, APathWithANewlineIsTheProgramsAndNoOther) {
   const std::string program = folder_ + "/new\nline";
   fs::copy_file(Tracee("endings"), program);
   fs::copy_file("/bin/true", folder_ + "/new\\012line");
@@ -373,14 +402,14 @@ TEST_F(RecordTest, APathWithANewlineIsTheProgramsAndNoOther) {
               testing::Contains(testing::Property(&pb::Image::path, program)));
 }
 
-TEST_F(RecordTest, AProgramThatClosesItsStderrIsRecordedAllTheSame) {
+TEST_P(RecordTest, AProgramThatClosesItsStderrIsRecordedAllTheSame) {
   const Failure failure = FailureOf("close2");
   EXPECT_EQ(failure.exit_status, 4);
   EXPECT_TRUE(fs::exists(folder_ + "/b.clew/core"));
 }
 
 // It closes every number up to its limit, which some hosts have at a billion.
-TEST_F(RecordTest, AProgramThatClosesAllDescriptorsIsRecordedAllTheSame) {
+TEST_P(RecordTest, AProgramThatClosesAllDescriptorsIsRecordedAllTheSame) {
   rlimit before = {};
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
   rlimit limited = before;
@@ -395,7 +424,7 @@ TEST_F(RecordTest, AProgramThatClosesAllDescriptorsIsRecordedAllTheSame) {
 }
 
 // What deletes the folder is the program itself here.
-TEST_F(RecordTest, AFolderThatIsRemovedMeanwhileIsSaidToBe) {
+TEST_P(RecordTest, AFolderThatIsRemovedMeanwhileIsSaidToBe) {
   const std::string partial = folder_ + "/b.clew.partial";
   const auto outcome = Record(Options({Tracee("endings"), "remove", partial}));
   ASSERT_FALSE(outcome.has_value());
@@ -404,7 +433,7 @@ TEST_F(RecordTest, AFolderThatIsRemovedMeanwhileIsSaidToBe) {
 }
 
 // Its outcome is told, though it may make no file any more.
-TEST_F(RecordTest, AProgramThatGivesUpItsRightsLacksOnlyTheCoreDump) {
+TEST_P(QemuRecordTest, AProgramThatGivesUpItsRightsLacksOnlyTheCoreDump) {
   if (geteuid() != 0) {
     GTEST_SKIP() << "needs root, whose rights can be given up";
   }
@@ -418,7 +447,8 @@ TEST_F(RecordTest, AProgramThatGivesUpItsRightsLacksOnlyTheCoreDump) {
   EXPECT_EQ(no_core->failure.exit_status, 3);
 }
 
-TEST_F(RecordTest, RefusalsNameTheReasonAndLeaveNothing) {
+// The kernel would refuse it, and the program go on.
+TEST_P(QemuRecordTest, AProgramThatIsReplacedByNoneThatQemuRunsIsRefused) {
   std::ofstream(folder_ + "/elf32") << "\177ELF\1\1\1";
   fs::permissions(folder_ + "/elf32", fs::perms::owner_all);
   const auto replaced =
@@ -427,6 +457,10 @@ TEST_F(RecordTest, RefusalsNameTheReasonAndLeaveNothing) {
   ASSERT_FALSE(replaced.has_value());
   EXPECT_EQ(replaced.error().code, ErrorCode::kUnsupported);
   EXPECT_THAT(replaced.error().message, HasSubstr("no x86-64 program"));
+  EXPECT_TRUE(fs::is_empty(folder_));
+}
+
+TEST_P(RecordTest, RefusalsNameTheReasonAndLeaveNothing) {
   const auto absent = Record(Options({"/no/such/program"}));
   ASSERT_FALSE(absent.has_value());
   EXPECT_EQ(absent.error().code, ErrorCode::kInvalidArgument);
@@ -437,7 +471,7 @@ TEST_F(RecordTest, RefusalsNameTheReasonAndLeaveNothing) {
 }
 
 // Limited, so that this host bears it where the recorder does not refuse.
-TEST_F(RecordTest, AReservationThatQemuCouldNotBearIsRefused) {
+TEST_P(QemuRecordTest, AReservationThatQemuCouldNotBearIsRefused) {
   rlimit before = {};
   ASSERT_EQ(getrlimit(RLIMIT_AS, &before), 0);
   rlimit limited = before;
@@ -451,7 +485,7 @@ TEST_F(RecordTest, AReservationThatQemuCouldNotBearIsRefused) {
 }
 
 // Threads, and far more trace than is allowed, then a failure.
-TEST_F(RecordTest, BeyondItsSizeLimitTheProgramGoesOnAndItsFailureIsKept) {
+TEST_P(RecordTest, BeyondItsSizeLimitTheProgramGoesOnAndItsFailureIsKept) {
   RecordOptions options = Options({Tracee("endings"), "beyond"});
   options.size_limit_bytes = 128 << 10;
   const auto outcome = Record(options);
@@ -473,7 +507,7 @@ TEST_F(RecordTest, BeyondItsSizeLimitTheProgramGoesOnAndItsFailureIsKept) {
   EXPECT_THAT(threads, HasSubstr("LoopForEver"));
 }
 
-TEST_F(RecordTest, ARunWithinItsSizeLimitIsWhole) {
+TEST_P(RecordTest, ARunWithinItsSizeLimitIsWhole) {
   RecordOptions options = Options({Tracee("endings"), "abort"});
   options.size_limit_bytes = 64 << 20;
   const auto outcome = Record(options);
@@ -483,7 +517,7 @@ TEST_F(RecordTest, ARunWithinItsSizeLimitIsWhole) {
 }
 
 // A core dump of this program is longer than its files may be here.
-TEST_F(RecordTest, OnlyARunThatIsKeptWritesACoreDump) {
+TEST_P(RecordTest, OnlyARunThatIsKeptWritesACoreDump) {
   rlimit before = {};
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
   rlimit limited = before;
@@ -498,7 +532,7 @@ TEST_F(RecordTest, OnlyARunThatIsKeptWritesACoreDump) {
   }
 }
 
-TEST_F(RecordTest, InstructionsThatCannotBeReplayedAreToldWithTheirPlace) {
+TEST_P(RecordTest, InstructionsThatCannotBeReplayedAreToldWithTheirPlace) {
   const std::vector<std::byte> sldt = {std::byte{0x0f}, std::byte{0x00},
                                        std::byte{0xc0}};
   RecordOptions options = Options({Tracee("endings"), "rare"});
@@ -518,7 +552,7 @@ TEST_F(RecordTest, InstructionsThatCannotBeReplayedAreToldWithTheirPlace) {
 }
 
 // Puts a script in QEMU's place.
-TEST_F(RecordTest, ACrashOfQemuIsNotTakenForTheProgramsOrForAKill) {
+TEST_P(QemuRecordTest, ACrashOfQemuIsNotTakenForTheProgramsOrForAKill) {
   const std::string path = getenv("PATH");
   const std::string qemu = folder_ + "/qemu-x86_64";
   setenv("PATH", (folder_ + ":" + path).c_str(), 1);
@@ -536,7 +570,7 @@ TEST_F(RecordTest, ACrashOfQemuIsNotTakenForTheProgramsOrForAKill) {
   setenv("PATH", path.c_str(), 1);
 }
 
-TEST_F(RecordTest, KillNineLeavesNoBundleAndTheNextRecorderTakesOver) {
+TEST_P(RecordTest, KillNineLeavesNoBundleAndTheNextRecorderTakesOver) {
   RecordOptions options = Options({Tracee("endings"), "spin"});
   const pid_t child = fork();
   if (child == 0) {

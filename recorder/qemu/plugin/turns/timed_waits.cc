@@ -5,11 +5,10 @@
 
 #include "recorder/qemu/plugin/turns/timed_waits.h"
 
-#include <sys/syscall.h>
-
 #include <algorithm>
 
 #include "common/units.h"
+#include "recorder/qemu/calls/sent_signal.h"
 #include "recorder/qemu/plugin/turns/settling.h"
 
 namespace clew::recorder {
@@ -20,26 +19,6 @@ constexpr timespec kOver = {};  // a time limit in the past, and of no length
 constexpr timespec kFar = {.tv_sec = int64_t{1} << 33, .tv_nsec = 0};
 // How long a thread that sends a signal waits before it looks again.
 constexpr uint64_t kMomentTicks = 100;
-
-struct SentSignal {
-  uint64_t tid = 0;
-  uint64_t signal = 0;
-};
-
-// Whom the kernel gives the signal: one sent to the process goes to its first
-// thread, unless that blocks it.
-std::optional<SentSignal> SignalOf(const SyscallCall& call) {
-  switch (call.number) {
-    case SYS_kill:
-      return SentSignal{.tid = call.args[0], .signal = call.args[1]};
-    case SYS_tkill:
-      return SentSignal{.tid = call.args[0], .signal = call.args[1]};
-    case SYS_tgkill:
-      return SentSignal{.tid = call.args[1], .signal = call.args[2]};
-    default:
-      return std::nullopt;
-  }
-}
 
 }  // namespace
 
