@@ -36,6 +36,7 @@ Result<NamedBundle> RecordOne(const std::string& folder,
   options.command[0] =
       std::string(CLEW_BENCH_PROGRAMS "/") + options.command[0];
   options.output = fmt::format("{}/{}.clew", folder, name);
+  options.source = recorder::SoftwareSource::kQemu;
   options.plugin_path = CLEW_BENCH_PLUGIN;
   const test::Silence silence;
   CLEW_RETURN_IF_ERROR(recorder::RecordUntilFail(options, kTriesMax, nullptr));

@@ -103,6 +103,7 @@ Status TimeRecorded(const Setting& setting, const Program& program, Row& row) {
   recorder::RecordOptions options;
   options.command = program.command;
   options.output = setting.folder + "/run.clew";
+  options.source = recorder::SoftwareSource::kQemu;
   options.plugin_path = setting.plugin;
   fs::remove_all(options.output);
   const Stopwatch stopwatch;

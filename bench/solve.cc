@@ -116,6 +116,7 @@ Status RecordInstance(const Instance& instance, const std::string& bundle) {
   options.command[0] =
       std::string(CLEW_BENCH_PROGRAMS "/") + options.command[0];
   options.output = bundle;
+  options.source = recorder::SoftwareSource::kQemu;
   options.plugin_path = CLEW_BENCH_PLUGIN;
   options.seed = instance.seed;
   options.timing = instance.timing.packets;

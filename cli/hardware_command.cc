@@ -185,7 +185,7 @@ Error Hint(Error error) {
       error.message.starts_with("no intel_pt event source")) {
     error.message +=
         "; --sideband-only records threads, switches and mappings alone, and "
-        "--source qemu records in software";
+        "--source tracer records in software";
   }
   return error;
 }

@@ -49,7 +49,9 @@ Examples:
   clew record --timeout 10 -o hang.clew -- ./deadlock
   clew record --repeat fail.clew -o again.clew
   clew record --seed 7 --quantum 100 --cores 2 -o run.clew -- pbzip2 -p4 -k f
-  clew record --source step -o run.clew -- ./racey            no QEMU
+  clew record --free -o run.clew -- ./server                  at its own speed
+  clew record --source qemu -o run.clew -- ./racey            in QEMU
+  clew record --source step -o run.clew -- ./racey            step by step
   clew record --source step --pid 4711 -o run.clew            one that runs
   clew record --source step --unit nginx.service -o run.clew
   clew record --source step --inputs -o run.clew -- ./racey   inputs by eBPF
@@ -63,7 +65,7 @@ Examples:
 struct RecordOptions {
   recorder::RecordOptions record;
   HardwareOptions hardware;
-  std::string source = "qemu";
+  std::string source = "tracer";
   std::string repeat;               // bundle; empty: the run is a new one
   std::optional<Failure> repeated;  // how the run ended that is repeated
   std::string fail_on;
@@ -510,14 +512,14 @@ void AddRecord(Command& app, int& exit_code) {
   command->footer(kRecordFooter);
   command
       ->add_option("--source", options->source,
-                   "software PT of the program in QEMU (qemu), or on this CPU "
-                   "by a copy of its code (tracer) or, slowly, by single steps "
-                   "(step), or the hardware's (perf)")
-      ->check(IsMember({"qemu", "step", "tracer", "perf"}))
+                   "software PT of the program on this CPU, by a copy of its "
+                   "code (tracer) or, slowly, by single steps (step), or in "
+                   "QEMU (qemu); or the hardware's (perf)")
+      ->check(IsMember({"tracer", "qemu", "step", "perf"}))
       ->capture_default_str();
   command->add_flag("--free", options->record.is_free,
-                    "with --source tracer: all threads run at once, as "
-                    "without the recorder; the run cannot be repeated");
+                    "all threads run at once, as without the recorder; the "
+                    "run cannot be repeated");
   AddRunOptions(*command, *options);
   AddTraceOptions(*command, *options);
   AddHardwareOptions(*command, options->hardware);

@@ -49,11 +49,9 @@ clew_package(
   TEXT
   "Records a failing run of a multithreaded program as control flow in the
 format of Intel PT, finds a thread interleaving that explains it, and replays
-that under gdb. QEMU stands in for a CPU without Intel PT."
-  DEPENDS
-  "qemu-user"
+that under gdb. A CPU without Intel PT is enough."
   RECOMMENDS
-  "gdb"
+  "gdb, qemu-user"
   SUGGESTS
   "linux-perf")
 clew_package(

@@ -130,10 +130,11 @@ HostCheck CheckPtrace(const HostRoots& roots) {
   const auto text = FirstLine(roots.proc + "/sys/kernel/yama/ptrace_scope");
   HostCheck check = {
       .name = "ptrace",
+      .required = true,
       .found = text ? "yama ptrace_scope " + *text : "not restricted",
       .remedy =
-          "for 'clew record --source tracer' and step: allow ptrace(2) "
-          "(ptrace_scope 3 holds until the next boot)"};
+          "allow ptrace(2) (ptrace_scope 3 holds until the next boot), or "
+          "record with '--source qemu'"};
   if (text && *text == "3") {
     return check;
   }
@@ -170,8 +171,9 @@ HostCheck CheckTool(const std::string& name, const std::string& program,
 
 HostCheck CheckQemu() {
   HostCheck check =
-      CheckTool("qemu-user", "qemu-x86_64", /*required=*/true,
-                "install it: apt-get install qemu-user (Debian 12 has 7.2)");
+      CheckTool("qemu-user", "qemu-x86_64", /*required=*/false,
+                "for 'clew record --source qemu': apt-get install qemu-user "
+                "(Debian 12 has 7.2)");
   if (check.ok && check.found.find("version 7.2") == std::string::npos) {
     check.found += " (only 7.2 was ever tested)";
   }
@@ -180,10 +182,9 @@ HostCheck CheckQemu() {
 
 HostCheck CheckPlugin() {
   HostCheck check{.name = "plugin",
-                  .required = true,
                   .remedy =
-                      "build the target clew-qemu-plugin, or set "
-                      "CLEW_PLUGIN to its path"};
+                      "for 'clew record --source qemu': build the target "
+                      "clew-qemu-plugin, or set CLEW_PLUGIN to its path"};
   const auto found = recorder::FindPlugin();
   check.ok = found.has_value();
   check.found = found ? *found
@@ -196,17 +197,17 @@ HostCheck CheckPlugin() {
 
 std::vector<HostCheck> CheckHost(const HostRoots& roots) {
   return {CheckKernel(),
-          CheckQemu(),
-          CheckPlugin(),
+          CheckPtrace(roots),
           CheckTool("gdb", "gdb", /*required=*/true,
                     "install it: apt-get install gdb"),
+          CheckQemu(),
+          CheckPlugin(),
           CheckIntelPt(roots),
           CheckPerfPermission(roots),
           CheckBpf(roots),
           CheckTool("perf", "perf", /*required=*/false,
                     "only to look at traces by hand: apt-get install "
                     "linux-perf"),
-          CheckPtrace(roots),
           CheckCorePattern(roots)};
 }
 

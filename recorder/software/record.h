@@ -37,7 +37,7 @@ using InputTapMaker = std::function<Result<std::unique_ptr<InputTap>>(
     FileSystem& files, const std::string& path)>;
 
 struct RecordOptions {
-  SoftwareSource source = SoftwareSource::kQemu;
+  SoftwareSource source = SoftwareSource::kTracer;
   std::vector<std::string> command;  // argv; [0] is searched for in PATH
   // With kStep: a process that runs already, in the place of `command`.
   int32_t process = 0;

@@ -291,7 +291,7 @@ TEST_F(HardwareTest, WhatCannotBeRecordedIsRefusedAndLeavesNothing) {
     EXPECT_EQ(run.exit_status, 3);
     EXPECT_THAT(run.text, testing::AllOf(HasSubstr("no intel_pt event source"),
                                          HasSubstr("--sideband-only"),
-                                         HasSubstr("--source qemu")));
+                                         HasSubstr("--source tracer")));
   }
 }
 

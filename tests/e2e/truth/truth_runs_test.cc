@@ -106,6 +106,8 @@ Trial Choose(uint64_t seed, const Scratch& scratch) {
   trial.options.command = {Tracee(trial.program)};
   trial.options.output = scratch.Path("b.clew");
   trial.options.turns_path = scratch.Path("turns");
+  trial.options.source = draw(0, 1) == 0 ? recorder::SoftwareSource::kTracer
+                                         : recorder::SoftwareSource::kQemu;
   trial.options.plugin_path = Built("bin/clew-qemu-plugin.so");
   trial.options.seed = random() % 1'000'000;
   if (draw(0, 1) == 0) {  // otherwise as the recorder has them

@@ -462,6 +462,21 @@ INSTANTIATE_TEST_SUITE_P(
                     Stepped("replaced", {"programs/replaced"})),
     [](const auto& parameter) { return parameter.param.name; });
 
+// And by a copy of their code, as by default.
+TruthCase Traced(const char* name, std::vector<std::string> command) {
+  TruthCase c = {name, std::move(command)};
+  c.source = recorder::SoftwareSource::kTracer;
+  return c;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Traced, TruthTest,
+    testing::Values(Traced("bank", {"programs/bank"}),
+                    Traced("bbuf", {"programs/bbuf"}),
+                    Traced("uaf", {"programs/uaf"}),
+                    Traced("deadlock", {"programs/deadlock"})),
+    [](const auto& parameter) { return parameter.param.name; });
+
 // In tools/test --all: each takes seconds.
 INSTANTIATE_TEST_SUITE_P(
     MoreStepped, TruthTest,
