@@ -121,12 +121,16 @@ Status Inject(TracedProcess& process, SharedMemory& shared) {
       recorder::ReadInitialStack(start.gpr[kRsp], memory).Aux(AT_ENTRY);
   CLEW_ASSIGN_OR_RETURN(places, ChoosePlaces(process.ProcText("maps"),
                                              start.rip.as_int(), entry));
+  // A signal that comes meanwhile is for the program, once it runs.
+  CLEW_ASSIGN_OR_RETURN(mask, process.SignalMask(thread));
+  CLEW_RETURN_IF_ERROR(process.SetSignalMask(thread, UINT64_MAX));
   {
     CLEW_ASSIGN_OR_RETURN(calls, Calls::Begin(process, memory));
     CLEW_ASSIGN_OR_RETURN(
         opened, OpenShared(calls, memory, start.gpr[kRsp], shared.fd()));
     CLEW_RETURN_IF_ERROR(MapAll(calls, places, opened));
   }
+  CLEW_RETURN_IF_ERROR(process.SetSignalMask(thread, mask));
   shared.header().places = places;
   shared.header().slots.store(1);
   shared.slot(0).use.store(SlotUse::kThread);
