@@ -196,10 +196,10 @@ void AddHardwareOptions(Command& command, HardwareOptions& options) {
   const auto in_group = [](Option* option) { option->group(kGroup); };
   command.add_option("--pid", options.process,
                      "attach to a process, all of its threads, until it fails, "
-                     "--timeout is over or Ctrl-C; with --source step or perf");
+                     "--timeout is over or Ctrl-C; not with --source qemu");
   command.add_option("--unit", options.unit,
-                     "likewise to a systemd unit, by its cgroup; with --source "
-                     "step it has to be of one process");
+                     "likewise to a systemd unit, by its cgroup; but with "
+                     "--source perf it has to be of one process");
   in_group(command.add_option("--cgroup", options.cgroup,
                               "record a cgroup, by its folder"));
   in_group(command.add_flag("--system-wide", options.whole_host,

@@ -52,8 +52,8 @@ Examples:
   clew record --free -o run.clew -- ./server                  at its own speed
   clew record --source qemu -o run.clew -- ./racey            in QEMU
   clew record --source step -o run.clew -- ./racey            step by step
-  clew record --source step --pid 4711 -o run.clew            one that runs
-  clew record --source step --unit nginx.service -o run.clew
+  clew record --pid 4711 -o run.clew                          one that runs
+  clew record --unit nginx.service -o run.clew
   clew record --source step --inputs -o run.clew -- ./racey   inputs by eBPF
   clew record --source perf -o run.clew -- ./server           on Intel PT
   clew record --source perf --pid 4711 --timeout 5 -o run.clew
@@ -273,8 +273,11 @@ std::string LaunchOnly(const Command& command) {
 
 Status SetAttachOptions(const Command& command, RecordOptions& options) {
   const std::string to = FirstGiven(command, {"--unit", "--pid"});
-  if (options.source != "step") {
-    return InvalidArgument("{} needs --source step or perf", to);
+  if (options.source == "qemu") {
+    return InvalidArgument("{} is not for --source qemu", to);
+  }
+  if (options.record.is_free) {
+    return InvalidArgument("{} is not for --free: leave out one of them", to);
   }
   if (const std::string name = LaunchOnly(command); !name.empty()) {
     return InvalidArgument("{} attaches to a process that runs: leave out {}",

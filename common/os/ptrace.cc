@@ -241,6 +241,7 @@ Status TracedProcess::StopNew(Tid thread) {
     }
   }
   threads_.insert(thread.as_int());
+  waited_in_[thread.as_int()] = ProcText(fmt::format("task/{}/wchan", thread));
   CLEW_RETURN_IF_ERROR(Request(PTRACE_INTERRUPT, thread, 0, "interrupt"));
   for (;;) {
     CLEW_ASSIGN_OR_RETURN(stop, Wait(thread, true));
@@ -335,13 +336,15 @@ TracedProcess::TracedProcess(TracedProcess&& other) noexcept
     : process_(std::exchange(other.process_, 0)),
       tell_traps_(other.tell_traps_),
       attached_(other.attached_),
-      threads_(std::move(other.threads_)) {}
+      threads_(std::move(other.threads_)),
+      waited_in_(std::move(other.waited_in_)) {}
 
 TracedProcess& TracedProcess::operator=(TracedProcess&& other) noexcept {
   std::swap(process_, other.process_);
   std::swap(tell_traps_, other.tell_traps_);
   std::swap(attached_, other.attached_);
   std::swap(threads_, other.threads_);
+  std::swap(waited_in_, other.waited_in_);
   return *this;
 }
 
@@ -665,6 +668,11 @@ size_t TracedProcess::ReadMemory(TraceeAddr addr,
     done += static_cast<size_t>(got);
   }
   return done;
+}
+
+std::string TracedProcess::WaitedIn(Tid thread) const {
+  const auto known = waited_in_.find(thread.as_int());
+  return known == waited_in_.end() ? std::string() : known->second;
 }
 
 std::string TracedProcess::ProcText(std::string_view name) const {

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <span>
@@ -156,6 +157,9 @@ class TracedProcess {
     uint32_t signature = 0;
   };
   [[nodiscard]] Result<Rseq> RegisteredRseq(Tid thread) const;
+  // The function of the kernel that a thread waited in when it was attached to
+  // (proc(5), wchan); empty where the kernel does not say.
+  [[nodiscard]] std::string WaitedIn(Tid thread) const;
   // Reads as much of `bytes` as is mapped from `addr` on; returns how much.
   [[nodiscard]] size_t ReadMemory(TraceeAddr addr,
                                   std::span<uint8_t> bytes) const;
@@ -178,6 +182,7 @@ class TracedProcess {
   bool tell_traps_ = false;
   bool attached_ = false;
   std::set<int32_t> threads_;  // not reaped yet
+  std::map<int32_t, std::string> waited_in_;
 };
 
 }  // namespace clew

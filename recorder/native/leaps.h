@@ -58,11 +58,16 @@ class Leaps {
   virtual void NoteCall(const SyscallCall& call) = 0;
   // A thread has ended.
   virtual void NoteEnd(Tid thread) = 0;
+  // Takes what it has there out of the memory of `thread`, by calls that this
+  // makes: of the program's, or of a process that one of its threads has made.
+  // REQUIRES: it is not about to receive a signal; each thread of the process
+  // is settled, and stopped in user mode.
+  [[nodiscard]] virtual Status Leave(Tid thread) = 0;
   // What the program's memory has of it; the program does not know.
   [[nodiscard]] virtual std::vector<MemoryRange> Memory() const = 0;
 };
 
-// Of a process at the first instruction of a program.
+// Of a process whose threads are all stopped, each in user mode.
 using LeapsMaker =
     std::function<Result<std::unique_ptr<Leaps>>(TracedProcess& process)>;
 

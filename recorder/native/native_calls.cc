@@ -425,6 +425,9 @@ Status NativeCalls::LetChildGo(const NativeThread& parent, Tid child) {
   if (state_.on_child) {
     CLEW_RETURN_IF_ERROR(state_.on_child(child, parent.tid));
   }
+  if (state_.leaps != nullptr) {
+    CLEW_RETURN_IF_ERROR(state_.leaps->Leave(child));
+  }
   return state_.process.LetGo(child);
 }
 

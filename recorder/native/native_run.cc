@@ -55,20 +55,10 @@ Result<std::optional<NativeEnd>> NativeRun::Run() {
     }
   }
   if (!state_.replaced) {
-    CLEW_RETURN_IF_ERROR(SettleAll());
+    CLEW_RETURN_IF_ERROR(state_.Settle());
     state_.tracer->Turn(Tid(0), state_.now);
   }
   return state_.end;
-}
-
-// Whoever looks at a thread now finds it as if it had been stepped.
-Status NativeRun::SettleAll() {
-  for (const auto& thread : state_.threads) {
-    if (state_.leaps != nullptr && thread->state != State::kGone) {
-      CLEW_RETURN_IF_ERROR(state_.leaps->Settle(thread->tid));
-    }
-  }
-  return {};
 }
 
 // Not before something ran: nothing can be made of a bundle without a stream.

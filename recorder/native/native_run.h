@@ -27,7 +27,6 @@ class NativeRun final : public ProgramRun {
 
  private:
   [[nodiscard]] Status WakeSleepers(bool may_have_woken);
-  [[nodiscard]] Status SettleAll();
   [[nodiscard]] Status RunTurn(NativeThread& thread, uint64_t insns);
   void Begin(NativeThread& thread, uint32_t core);
   void Preempt(NativeThread& thread);

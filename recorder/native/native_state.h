@@ -200,6 +200,15 @@ struct NativeState {
       unlogged.push_back(phrase);
     }
   }
+  // Whoever looks at a thread now finds it as if it had been stepped.
+  [[nodiscard]] Status Settle() const {
+    for (const auto& thread : threads) {
+      if (leaps != nullptr && thread->state != NativeThread::State::kGone) {
+        CLEW_RETURN_IF_ERROR(leaps->Settle(thread->tid));
+      }
+    }
+    return {};
+  }
   // The recorder ends it.
   void EndAs(FailureKind kind) {
     Failure failure;

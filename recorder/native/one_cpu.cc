@@ -21,7 +21,10 @@ OneCpu::OneCpu(const std::vector<Tid>& threads) {
   if (!threads.empty()) {
     first_ = had_[threads.front().as_int()];
   }
-  size_t cpu = 0;
+  // Of several recorders each has its own, as likely as not.
+  const int own = sched_getcpu();
+  size_t cpu =
+      own >= 0 && CPU_ISSET(own, &common) ? static_cast<size_t>(own) : 0;
   while (cpu < CPU_SETSIZE && !CPU_ISSET(cpu, &common)) {
     ++cpu;
   }

@@ -1,7 +1,9 @@
 #include "recorder/native/process_stat.h"
 
+#include <elf.h>
+
 #include <cstdio>
-#include <string>
+#include <cstring>
 
 namespace clew::recorder {
 
@@ -18,6 +20,18 @@ Result<uint64_t> StatField(const std::string& stat, int field) {
     return Unsupported("/proc/pid/stat tells no field {}: {:?}", field, stat);
   }
   return value;
+}
+
+uint64_t AuxValue(std::string_view auxv, uint64_t type) {
+  for (; auxv.size() >= sizeof(Elf64_auxv_t);
+       auxv.remove_prefix(sizeof(Elf64_auxv_t))) {
+    Elf64_auxv_t entry;
+    std::memcpy(&entry, auxv.data(), sizeof(entry));
+    if (entry.a_type == type) {
+      return entry.a_un.a_val;
+    }
+  }
+  return 0;
 }
 
 }  // namespace clew::recorder

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "common/result.h"
 
@@ -16,6 +17,10 @@ inline constexpr int kStatStartOfHeap = 47;   // where the heap begins
 // Returns a field of `stat`, which is what that file tells of a process.
 // kUnsupported: the kernel does not tell it.
 [[nodiscard]] Result<uint64_t> StatField(const std::string& stat, int field);
+
+// Returns an entry (AT_*) of `auxv`, which is what /proc/pid/auxv has of a
+// process; 0: it has none.
+[[nodiscard]] uint64_t AuxValue(std::string_view auxv, uint64_t type);
 
 }  // namespace clew::recorder
 

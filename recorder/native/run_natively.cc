@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -188,9 +189,20 @@ struct Recorded {
   std::optional<OneCpu> cpu = {};
 };
 
+// Takes out of the program what leaps have there. If each thread is about to
+// receive a signal, none can be asked to: then it stays, and does no harm.
+Status EndLeaps(NativeState& state,
+                const std::vector<Attachment::Stopped>& stopped) {
+  const auto free = std::ranges::find(stopped, 0, &Attachment::Stopped::signal);
+  return state.leaps == nullptr || free == stopped.end()
+             ? Status()
+             : state.leaps->Leave(free->tid);
+}
+
 // The process goes on unrecorded.
 Status LetGo(NativeState& state, Recorded& recorded) {
   CLEW_RETURN_IF_ERROR(StopBlocked(state));
+  CLEW_RETURN_IF_ERROR(state.Settle());
   std::vector<Attachment::Stopped> stopped;
   for (const auto& thread : state.threads) {
     if (thread->state != State::kGone) {
@@ -206,6 +218,7 @@ Status LetGo(NativeState& state, Recorded& recorded) {
     CLEW_RETURN_IF_ERROR(
         recorded.attachment->Undo(state.process, state.memory, stopped));
   }
+  CLEW_RETURN_IF_ERROR(EndLeaps(state, stopped));
   for (const Attachment::Stopped& thread : stopped) {
     if (recorded.cpu) {
       recorded.cpu->Release(thread.tid);
@@ -318,8 +331,12 @@ Result<std::optional<int>> RunProgram(Recorded& recorded) {
   if (recorded.attachment && recorded.begun) {
     recorded.begun();
   }
-  CLEW_ASSIGN_OR_RETURN(run, MakeRun(recorded, state));
-  const auto end = run->Run();
+  auto run = MakeRun(recorded, state);
+  if (!run) {
+    GiveBack(recorded);
+    return std::unexpected(run.error());
+  }
+  const auto end = (*run)->Run();
   if (!end) {
     if (recorded.attachment) {
       (void)LetGo(state, recorded);  // the error of the recording is told
@@ -332,7 +349,7 @@ Result<std::optional<int>> RunProgram(Recorded& recorded) {
     return std::nullopt;
   }
   NativeEnding ending(state, program, *ended);
-  CLEW_ASSIGN_OR_RETURN(outcome, ending.Close(run->handovers()));
+  CLEW_ASSIGN_OR_RETURN(outcome, ending.Close((*run)->handovers()));
   CLEW_ASSIGN_OR_RETURN(file,
                         RawFile::Create(OutcomePath(recorded.config.folder)));
   file.Append(FormatOutcome(outcome));
@@ -385,6 +402,7 @@ Result<int> RunAttached(const NativeAttach& attach) {
                        .is_over = attach.is_over,
                        .inputs_are_tapped = attach.inputs_are_tapped,
                        .before_insn = attach.before_insn,
+                       .make_leaps = attach.make_leaps,
                        .begun = attach.begun,
                        .ended = attach.ended};
   CLEW_ASSIGN_OR_RETURN(memory, GuestMemory::OpenOf(attach.process));

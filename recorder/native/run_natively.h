@@ -55,6 +55,7 @@ struct NativeAttach {
   // Somebody else records the inputs, from `stopped` on: as with NativeLaunch.
   bool inputs_are_tapped = false;
   BeforeInsn before_insn;  // may be null
+  LeapsMaker make_leaps;   // null: each instruction is stepped
 };
 
 // Runs the program on this host's CPU, one instruction at a time, and leaves in
@@ -73,8 +74,8 @@ struct NativeAttach {
 
 // Records a process from here on, as RunNatively does; 0 as wait status says
 // that it was let go. Whatever ends the recording, the process goes on, or ends
-// as it would have without. Fails besides as TracedProcess::Attach and
-// Attachment::Make do.
+// as it would have without. Fails besides as TracedProcess::Attach,
+// Attachment::Make and `make_leaps` do.
 [[nodiscard]] Result<int> RunAttached(const NativeAttach& attach);
 
 }  // namespace clew::recorder

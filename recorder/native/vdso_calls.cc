@@ -9,9 +9,9 @@
 #include <cstring>
 #include <optional>
 #include <span>
-#include <string>
 
 #include "recorder/images/vdso.h"
+#include "recorder/native/process_stat.h"
 
 namespace clew::recorder {
 namespace {
@@ -43,16 +43,7 @@ std::optional<uint64_t> OffsetOf(const char* name) {
 }
 
 uint64_t VdsoOf(const TracedProcess& process) {
-  const std::string text = process.ProcText("auxv");
-  for (size_t at = 0; at + sizeof(Elf64_auxv_t) <= text.size();
-       at += sizeof(Elf64_auxv_t)) {
-    Elf64_auxv_t entry;
-    std::memcpy(&entry, text.data() + at, sizeof(entry));
-    if (entry.a_type == AT_SYSINFO_EHDR) {
-      return entry.a_un.a_val;
-    }
-  }
-  return 0;
+  return AuxValue(process.ProcText("auxv"), AT_SYSINFO_EHDR);
 }
 
 // MOV EAX, number; SYSCALL; RET.

@@ -225,6 +225,12 @@ struct Ran {
   uint64_t stopped_ms = 0;
 };
 
+// Null: each instruction is stepped.
+LeapsMaker LeapsFor(const RecordOptions& options) {
+  return options.source == SoftwareSource::kTracer ? tracer::MakeLeaps
+                                                   : nullptr;
+}
+
 Result<Ran> Attach(const RecordOptions& options, const PluginConfig& config,
                    Inputs& inputs) {
   Ran ran;
@@ -239,7 +245,8 @@ Result<Ran> Attach(const RecordOptions& options, const PluginConfig& config,
                    .begun = [&] { ran.stopped_ms = NowMs() - before_ms; },
                    .ended = [&] { return inputs.Finish(); },
                    .inputs_are_tapped = inputs.are_tapped(),
-                   .before_insn = options.before_insn}));
+                   .before_insn = options.before_insn,
+                   .make_leaps = LeapsFor(options)}));
   CLEW_ASSIGN_OR_RETURN(outcome, ReadOutcome(config, wait_status));
   ran.outcome = std::move(outcome);
   return ran;
@@ -263,9 +270,7 @@ Result<int> RunCommand(const RecordOptions& options, const PluginConfig& config,
          },
          .inputs_are_tapped = inputs.are_tapped(),
          .before_insn = options.before_insn,
-         .make_leaps = options.source == SoftwareSource::kTracer
-                           ? LeapsMaker(tracer::MakeLeaps)
-                           : nullptr,
+         .make_leaps = LeapsFor(options),
          .make_run = options.is_free ? RunMaker(tracer::MakeFreeRun) : nullptr,
          .on_stop = [&](int signal) { group.OnStop(signal); }});
   }

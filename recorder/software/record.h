@@ -39,7 +39,8 @@ using InputTapMaker = std::function<Result<std::unique_ptr<InputTap>>(
 struct RecordOptions {
   SoftwareSource source = SoftwareSource::kTracer;
   std::vector<std::string> command;  // argv; [0] is searched for in PATH
-  // With kStep: a process that runs already, in the place of `command`.
+  // With kStep and kTracer, not free: a process that runs already, in the place
+  // of `command`.
   int32_t process = 0;
   // Of a process that runs: whether to end its recording, asked often.
   std::function<bool()> is_over;

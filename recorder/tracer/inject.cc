@@ -4,18 +4,17 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <cstdint>
-#include <optional>
 #include <string>
-#include <utility>
 
+#include "common/os/fd.h"
+#include "recorder/native/process_stat.h"
 #include "recorder/native/start_description.h"
 #include "recorder/qemu/guest_memory.h"
-#include "recorder/qemu/initial_stack.h"
+#include "recorder/tracer/calls_in_program.h"
 #include "recorder/tracer/image.h"
 #include "recorder/tracer/places.h"
 
@@ -24,89 +23,94 @@ namespace {
 
 using recorder::GuestMemory;
 
-// Makes system calls in a program that is stopped at its first instruction,
-// whose code is as it was when this is destroyed.
-class Calls {
- public:
-  // Both are borrowed.
-  [[nodiscard]] static Result<Calls> Begin(TracedProcess& process,
-                                           const GuestMemory& memory) {
-    CLEW_ASSIGN_OR_RETURN(ip, process.InsnPointer(process.first_thread()));
-    const auto code = memory.Load<Code>(ip.as_int());
-    constexpr Code kSyscall = {0x0f, 0x05};
-    if (!code || !memory.Write(ip.as_int(), kSyscall.data(), kSyscall.size())) {
-      return SystemError(EFAULT, "cannot write the program's code");
-    }
-    return Calls(process, memory, ip, *code);
-  }
-  Calls(const Calls&) = delete;
-  Calls(Calls&& other) noexcept
-      : process_(other.process_),
-        memory_(other.memory_),
-        ip_(other.ip_),
-        code_(std::exchange(other.code_, std::nullopt)) {}
-  Calls& operator=(const Calls&) = delete;
-  Calls& operator=(Calls&&) = delete;
-  ~Calls() {
-    if (code_) {
-      (void)memory_.Write(ip_.as_int(), code_->data(), code_->size());
-    }
-  }
+constexpr int kShared = MAP_SHARED | MAP_NORESERVE;
+constexpr int kPrivate = MAP_PRIVATE | MAP_NORESERVE;
 
-  // Fails with what the kernel says, as of `what`.
-  [[nodiscard]] Result<uint64_t> Make(const char* what, uint64_t number,
-                                      const std::array<uint64_t, 6>& args) {
-    CLEW_ASSIGN_OR_RETURN(
-        result, process_.MakeCall(process_.first_thread(), ip_, number, args));
-    if (result < 0) {
-      return SystemError(static_cast<int>(-result), what);
-    }
-    return static_cast<uint64_t>(result);
-  }
-
- private:
-  using Code = std::array<uint8_t, 2>;
-  Calls(TracedProcess& process, const GuestMemory& memory, TraceeAddr ip,
-        const Code& code)
-      : process_(process), memory_(memory), ip_(ip), code_(code) {}
-
-  TracedProcess& process_;
-  const GuestMemory& memory_;
-  TraceeAddr ip_;
-  std::optional<Code> code_;  // nullopt: another one restores it
-};
-
-// Opens the shared memory in the program: it is one of this process' files.
-Result<uint64_t> OpenShared(Calls& calls, const GuestMemory& memory,
-                            uint64_t rsp, int fd) {
-  const std::string path = fmt::format("/proc/{}/fd/{}", getpid(), fd);
+// Makes a file in memory in the program. Returns its descriptor there.
+Result<uint64_t> MakeFile(CallsInProgram& calls, const GuestMemory& memory,
+                          uint64_t rsp) {
+  constexpr std::array kName = std::to_array("clew-tracer");
   // Below the red zone of the stack, which is as it was afterwards.
   constexpr uint64_t kBelow = 512;
-  std::array<char, 128> before;
   const uint64_t at = rsp - kBelow;
-  if (path.size() >= before.size() ||
-      !memory.Read(at, before.data(), before.size()) ||
-      !memory.Write(at, path.c_str(), path.size() + 1)) {
+  std::array<char, kName.size()> before;
+  if (!memory.Read(at, before.data(), before.size()) ||
+      !memory.Write(at, kName.data(), kName.size())) {
     return SystemError(EFAULT, "cannot write the program's stack");
   }
-  auto opened = calls.Make("cannot open the tracer's memory in the program",
-                           SYS_open, {at, O_RDWR | O_CLOEXEC, 0, 0, 0, 0});
+  auto made = calls.Make("cannot make memory for the tracer in the program",
+                         SYS_memfd_create, {at, MFD_CLOEXEC});
   (void)memory.Write(at, before.data(), before.size());
-  return opened;
+  return made;
 }
 
-Status MapAll(Calls& calls, const Places& places, uint64_t opened) {
-  CLEW_RETURN_IF_ERROR(calls.Make(
-      "cannot map the tracer's memory in the program", SYS_mmap,
-      {places.shared, kSharedBytes, PROT_READ | PROT_WRITE,
-       MAP_SHARED | MAP_NORESERVE | MAP_FIXED_NOREPLACE, opened, 0}));
+// The program's file is what both have from here on: as another user, or in
+// another container, it could not open one of this process.
+Status Share(int32_t process, uint64_t descriptor, SharedMemory& shared) {
+  const std::string path = fmt::format("/proc/{}/fd/{}", process, descriptor);
+  const Fd file(open(path.c_str(), O_RDWR | O_CLOEXEC));
+  return file.is_open()
+             ? shared.MoveTo(file)
+             : SystemError(errno, fmt::format("cannot open {:?}", path));
+}
+
+Status MapAll(CallsInProgram& calls, const Places& places, uint64_t file) {
+  const auto map = [&](uint64_t addr, uint64_t bytes, uint64_t protection,
+                       uint64_t how, uint64_t offset) -> Status {
+    CLEW_RETURN_IF_ERROR(calls.Make(
+        (protection & (PROT_WRITE | PROT_EXEC)) == (PROT_WRITE | PROT_EXEC)
+            ? "the program may not have memory that is writable and executable "
+              "(MemoryDenyWriteExecute= of its unit, PR_SET_MDWE)"
+            : "cannot map the tracer's memory in the program",
+        SYS_mmap,
+        {addr, bytes, protection, how | MAP_FIXED_NOREPLACE,
+         (how & MAP_ANONYMOUS) != 0 ? UINT64_MAX : file, offset}));
+    return {};
+  };
+  constexpr uint64_t kData = PROT_READ | PROT_WRITE;
+  CLEW_RETURN_IF_ERROR(map(places.shared, kSharedBytes, kData, kShared, 0));
+  CLEW_RETURN_IF_ERROR(map(places.image, places.image_bytes,
+                           PROT_READ | PROT_EXEC, MAP_PRIVATE, kImageAt));
   CLEW_RETURN_IF_ERROR(
-      calls.Make("cannot map the tracer's code in the program", SYS_mmap,
-                 {places.image, RuntimeImage().size(), PROT_READ | PROT_EXEC,
-                  MAP_PRIVATE | MAP_FIXED_NOREPLACE, opened, kImageAt}));
-  CLEW_RETURN_IF_ERROR(
-      calls.Make("cannot close the tracer's memory in the program", SYS_close,
-                 {opened, 0, 0, 0, 0, 0}));
+      map(places.runtime, kRuntimeBytes, kData, kPrivate | MAP_ANONYMOUS, 0));
+  for (const uint64_t cache : places.caches) {
+    if (cache != 0) {
+      CLEW_RETURN_IF_ERROR(map(cache, kCacheBytes, kData | PROT_EXEC,
+                               kPrivate | MAP_ANONYMOUS, 0));
+    }
+  }
+  return {};
+}
+
+Status UnmapAll(CallsInProgram& calls, const Places& places) {
+  Status unmapped;
+  for (const MemoryRange& range : MemoryOf(places)) {
+    const auto made =
+        calls.Make("cannot unmap the tracer's memory in the program",
+                   SYS_munmap, {range.addr, RoundUpToPage(range.size_bytes)});
+    if (!made) {
+      unmapped = std::unexpected(made.error());
+    }
+  }
+  return unmapped;
+}
+
+// All of it, or nothing.
+Status BringIn(CallsInProgram& calls, const TracedProcess& process,
+               const GuestMemory& memory, uint64_t rsp, const Places& places,
+               SharedMemory& shared) {
+  CLEW_ASSIGN_OR_RETURN(file, MakeFile(calls, memory, rsp));
+  Status mapped = Share(process.process(), file, shared);
+  if (mapped) {
+    mapped = MapAll(calls, places, file);
+    if (!mapped) {
+      (void)UnmapAll(calls, places);  // why it is not mapped is told
+    }
+  }
+  const auto closed =
+      calls.Make("cannot close a file in the program", SYS_close, {file});
+  CLEW_RETURN_IF_ERROR(mapped);
+  CLEW_RETURN_IF_ERROR(closed);
   return {};
 }
 
@@ -117,20 +121,19 @@ Status Inject(TracedProcess& process, SharedMemory& shared) {
   CLEW_ASSIGN_OR_RETURN(start, recorder::DescribeThread(process, thread));
   CLEW_ASSIGN_OR_RETURN(memory, GuestMemory::OpenOf(process.process()));
   constexpr size_t kRsp = 4;
-  const uint64_t entry =
-      recorder::ReadInitialStack(start.gpr[kRsp], memory).Aux(AT_ENTRY);
-  CLEW_ASSIGN_OR_RETURN(places, ChoosePlaces(process.ProcText("maps"),
-                                             start.rip.as_int(), entry));
-  // A signal that comes meanwhile is for the program, once it runs.
-  CLEW_ASSIGN_OR_RETURN(mask, process.SignalMask(thread));
-  CLEW_RETURN_IF_ERROR(process.SetSignalMask(thread, UINT64_MAX));
+  const std::string auxv = process.ProcText("auxv");
+  const uint64_t entry = recorder::AuxValue(auxv, AT_ENTRY);
+  const uint64_t loader = recorder::AuxValue(auxv, AT_BASE);
+  CLEW_ASSIGN_OR_RETURN(places,
+                        ChoosePlaces(process.ProcText("maps"),
+                                     loader != 0 ? loader : entry, entry));
   {
-    CLEW_ASSIGN_OR_RETURN(calls, Calls::Begin(process, memory));
-    CLEW_ASSIGN_OR_RETURN(
-        opened, OpenShared(calls, memory, start.gpr[kRsp], shared.fd()));
-    CLEW_RETURN_IF_ERROR(MapAll(calls, places, opened));
+    // A signal that comes meanwhile is for the program, once it runs.
+    CLEW_ASSIGN_OR_RETURN(calls,
+                          CallsInProgram::Begin(process, memory, thread));
+    CLEW_RETURN_IF_ERROR(
+        BringIn(calls, process, memory, start.gpr[kRsp], places, shared));
   }
-  CLEW_RETURN_IF_ERROR(process.SetSignalMask(thread, mask));
   shared.header().places = places;
   shared.header().slots.store(1);
   shared.slot(0).use.store(SlotUse::kThread);
@@ -145,6 +148,12 @@ Status Inject(TracedProcess& process, SharedMemory& shared) {
   registers.rsp = places.shared + kThreadsAt + kSlotBytes;
   registers.orig_rax = UINT64_MAX;
   return process.SetRegisters(thread, registers);
+}
+
+Status TakeOut(TracedProcess& process, Tid thread, const SharedMemory& shared) {
+  CLEW_ASSIGN_OR_RETURN(memory, GuestMemory::OpenOf(thread.as_int()));
+  CLEW_ASSIGN_OR_RETURN(calls, CallsInProgram::Begin(process, memory, thread));
+  return UnmapAll(calls, shared.header().places);
 }
 
 }  // namespace clew::tracer

@@ -7,15 +7,22 @@
 
 namespace clew::tracer {
 
-// Brings the runtime into a program that is stopped at its first instruction,
-// with one thread. When that goes on, it runs in the runtime, at the program's
-// first instruction; ptrace(2) is not needed any more. The program's memory and
-// registers are as they were, but for the mappings of the runtime and its GS
-// base.
+// Brings the runtime into a program whose threads are all stopped in the
+// program, and the first one is not about to receive a signal. When that goes
+// on, it runs in the runtime, at the instruction where it is; ptrace(2) is not
+// needed any more. The program's memory and registers are as they were, but for
+// the mappings of the runtime and its GS base.
 //
 // kUnsupported: its code is not of 64 bits. kLimit: its memory has no room.
 // kSystem: ptrace(2) or what the program is to map is refused.
 [[nodiscard]] Status Inject(TracedProcess& process, SharedMemory& shared);
+
+// Takes the runtime out of the memory of `thread` again, by calls that this
+// makes: of the program's, or of a process that one of its threads has made.
+// REQUIRES: it is not about to receive a signal; all threads of the process are
+// stopped in the program, with its registers.
+[[nodiscard]] Status TakeOut(TracedProcess& process, Tid thread,
+                             const SharedMemory& shared);
 
 }  // namespace clew::tracer
 

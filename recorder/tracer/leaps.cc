@@ -84,6 +84,9 @@ class TracedLeaps final : public Leaps {
       threads_.erase(ended);
     }
   }
+  Status Leave(Tid thread) override {
+    return TakeOut(process_, thread, shared_);
+  }
   std::vector<MemoryRange> Memory() const override {
     return MemoryOf(shared_.header().places);
   }

@@ -8,9 +8,9 @@
 
 namespace clew::tracer {
 
-// Runs the program in leaps by the runtime in it. `process`, which is
-// borrowed, is at the first instruction of a program. kLimit: its memory has no
-// room; kSystem.
+// Runs the program in leaps by the runtime in it. All threads of `process`,
+// which is borrowed, are stopped, each in user mode. Fails as
+// SharedMemory::Create and Inject do.
 [[nodiscard]] Result<std::unique_ptr<recorder::Leaps>> MakeLeaps(
     TracedProcess& process);
 

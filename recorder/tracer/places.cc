@@ -105,7 +105,7 @@ std::optional<uint64_t> NearPlace(const std::vector<Range>& gaps, uint64_t addr,
 
 }  // namespace
 
-Result<Places> ChoosePlaces(std::string_view maps, uint64_t ip,
+Result<Places> ChoosePlaces(std::string_view maps, uint64_t libraries,
                             uint64_t program) {
   std::vector<Range> taken = MappedRanges(maps);
   const uint64_t top = UserMappingsEnd(taken);
@@ -118,8 +118,8 @@ Result<Places> ChoosePlaces(std::string_view maps, uint64_t ip,
     }
   };
   add_cache(program, kRoomBelowProgram);
-  if (std::max(ip, program) - std::min(ip, program) >= kReach) {
-    add_cache(ip, kRoomBelowLibraries);
+  if (std::max(libraries, program) - std::min(libraries, program) >= kReach) {
+    add_cache(libraries, kRoomBelowLibraries);
   }
   const uint64_t bytes = RoundUpToPage(kSharedBytes) +
                          RoundUpToPage(RuntimeImage().size()) + kRuntimeBytes +

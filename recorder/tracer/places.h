@@ -13,16 +13,16 @@ namespace clew::tracer {
 
 // Chooses where the runtime goes in a process whose /proc/PID/maps is `maps`:
 // in gaps, so that what the program maps lies where the kernel would put it
-// without, unless it fills more than 1 GiB below its libraries. `ip` is where
-// the program begins, in its own file or in that of its loader; `program` is
-// the address of its own file.
+// without, unless it fills more than 1 GiB below its libraries. `libraries` is
+// an address among those, that of its loader say; `program` is one of its own
+// file.
 //
 // A cache is near the code that it has copies of, within 2 GiB, where there is
 // room; another one else, which costs time.
 //
 // kLimit: there is no gap for it.
-[[nodiscard]] Result<Places> ChoosePlaces(std::string_view maps, uint64_t ip,
-                                          uint64_t program);
+[[nodiscard]] Result<Places> ChoosePlaces(std::string_view maps,
+                                          uint64_t libraries, uint64_t program);
 
 // What the runtime has there.
 [[nodiscard]] std::vector<MemoryRange> MemoryOf(const Places& places);

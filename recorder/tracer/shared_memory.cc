@@ -18,21 +18,24 @@
 namespace clew::tracer {
 namespace {
 
-// Returns the file, kSystem where it may not be as long: only the hard limit of
-// this process is kept.
-Result<Fd> MakeFile() {
-  Fd file(memfd_create("clew-tracer", MFD_CLOEXEC));
+bool WriteAt(const Fd& file, uint64_t offset,
+             std::span<const std::byte> bytes) {
+  return pwrite(file.get(), bytes.data(), bytes.size(),
+                static_cast<off_t>(offset)) ==
+         static_cast<ssize_t>(bytes.size());
+}
+
+// Brings the image into a file, and the file to its length. Where it may not be
+// as long, only the hard limit of this process is kept.
+Status FillFile(const Fd& file) {
   const auto image = RuntimeImage();
   const uint64_t size_bytes = kImageAt + image.size();
   rlimit before = {};
   const bool is_limited = getrlimit(RLIMIT_FSIZE, &before) == 0 &&
                           SetLimit(RLIMIT_FSIZE, RLIM_INFINITY, RLIM_INFINITY);
   const bool made =
-      file.is_open() &&
       ftruncate(file.get(), static_cast<off_t>(size_bytes)) == 0 &&
-      pwrite(file.get(), image.data(), image.size(),
-             static_cast<off_t>(kImageAt)) ==
-          static_cast<ssize_t>(image.size());
+      WriteAt(file, kImageAt, std::as_bytes(image));
   const int error = errno;
   if (is_limited) {
     (void)setrlimit(RLIMIT_FSIZE, &before);  // it was so
@@ -43,31 +46,44 @@ Result<Fd> MakeFile() {
                            "at most {} bytes here (ulimit -H -f), wanted {}",
                            before.rlim_max, size_bytes));
   }
-  return made ? Result<Fd>(std::move(file))
+  return made ? Status()
               : SystemError(error, "cannot make memory for the tracer");
+}
+
+// Returns MAP_FAILED where the kernel refuses it; a `file` of -1 is none.
+void* MapShared(void* at, int how, int file) {
+  return mmap(at, kSharedBytes, PROT_READ | PROT_WRITE,
+              MAP_SHARED | MAP_NORESERVE | how, file, 0);
 }
 
 }  // namespace
 
 Result<SharedMemory> SharedMemory::Create() {
-  CLEW_ASSIGN_OR_RETURN(file, MakeFile());
-  void* const bytes = mmap(nullptr, kSharedBytes, PROT_READ | PROT_WRITE,
-                           MAP_SHARED | MAP_NORESERVE, file.get(), 0);
+  void* const bytes = MapShared(nullptr, MAP_ANONYMOUS, -1);
   if (bytes == MAP_FAILED) {
     return SystemError(
         errno, fmt::format("cannot map {} GiB for the tracer, of addresses "
                            "alone (ulimit -v says how many there may be)",
                            kSharedBytes >> 30));
   }
-  SharedMemory memory(std::move(file), static_cast<uint8_t*>(bytes));
+  SharedMemory memory(static_cast<uint8_t*>(bytes));
   memory.header().fragments.store(1);
   memory.header().edges.store(1);
   return memory;
 }
 
+Status SharedMemory::MoveTo(const Fd& file) {
+  CLEW_RETURN_IF_ERROR(FillFile(file));
+  if (!WriteAt(file, 0, std::as_bytes(std::span(&header(), 1))) ||
+      !WriteAt(file, kRulesAt, std::as_bytes(std::span(&rules(), 1))) ||
+      MapShared(bytes_, MAP_FIXED, file.get()) == MAP_FAILED) {
+    return SystemError(errno, "cannot share memory with the program");
+  }
+  return {};
+}
+
 SharedMemory::SharedMemory(SharedMemory&& other) noexcept
-    : file_(std::move(other.file_)),
-      bytes_(std::exchange(other.bytes_, nullptr)) {}
+    : bytes_(std::exchange(other.bytes_, nullptr)) {}
 
 SharedMemory::~SharedMemory() {
   if (bytes_ != nullptr) {

@@ -17,7 +17,8 @@ namespace clew::tracer {
 // the numbers in it are to be checked.
 class SharedMemory {
  public:
-  // kSystem: the kernel refuses memory.
+  // Memory of this process alone, with nothing in it. kSystem: the kernel
+  // refuses it.
   [[nodiscard]] static Result<SharedMemory> Create();
   SharedMemory(SharedMemory&& other) noexcept;
   SharedMemory& operator=(SharedMemory&&) = delete;
@@ -25,8 +26,10 @@ class SharedMemory {
   SharedMemory& operator=(const SharedMemory&) = delete;
   ~SharedMemory();
 
-  // The file, with the image of the runtime at kImageAt.
-  int fd() const { return file_.get(); }
+  // From here on it is that of a file, which is empty and in memory, and has
+  // the image of the runtime at kImageAt besides. What the header and the rules
+  // say stays.
+  [[nodiscard]] Status MoveTo(const Fd& file);
   SharedHeader& header() { return *At<SharedHeader>(0); }
   const SharedHeader& header() const { return *At<SharedHeader>(0); }
   // As many as are in use; the first one is none.
@@ -85,14 +88,12 @@ class SharedMemory {
   std::string FaultText() const;
 
  private:
-  SharedMemory(Fd file, uint8_t* bytes)
-      : file_(std::move(file)), bytes_(bytes) {}
+  explicit SharedMemory(uint8_t* bytes) : bytes_(bytes) {}
   template <class T>
   T* At(uint64_t offset) const {
     return reinterpret_cast<T*>(bytes_ + offset);
   }
 
-  Fd file_;
   uint8_t* bytes_;
 };
 

@@ -23,13 +23,18 @@ constexpr int kAnswerLimitMs = 600'000;
 }  // namespace
 
 std::string TracesIn(const std::string& folder) {
-  std::ifstream file(folder + "/status");
+  std::ifstream status(folder + "/status");
   std::string traces;
-  for (std::string line; std::getline(file, line);) {
+  for (std::string line; std::getline(status, line);) {
     for (const char* const name :
          {"TracerPid:", "SigBlk:", "SigCgt:", "Cpus_allowed:"}) {
       traces += line.starts_with(name) ? line + "\n" : "";
     }
+  }
+  std::ifstream maps(folder + "/maps");
+  for (std::string line; std::getline(maps, line);) {
+    const bool is_code = line.contains(" rwx");
+    traces += is_code || line.contains("memfd:") ? line + "\n" : "";
   }
   return traces;
 }

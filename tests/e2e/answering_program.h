@@ -10,8 +10,8 @@
 
 namespace clew::e2e {
 
-// Lines of the status of a process or thread (`folder` is its folder in procfs)
-// that tell what a recorder leaves behind.
+// Lines of the status and of the mappings of a process or thread (`folder` is
+// its folder in procfs) that tell what a recorder leaves behind.
 std::string TracesIn(const std::string& folder);
 
 // A program of tests/programs that answers lines on its standard input, while

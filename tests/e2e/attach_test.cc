@@ -1,9 +1,9 @@
-// Goal: `clew record --source step --pid` records a process from any moment of
-// its life on: what truly happened from there is a witness that ends in the
-// memory and registers of the core dump; a failure is solved and replayed; and
-// the process goes on as if nothing had been.
-// Method: a program that does all that a stop may come in the way of, attached
-// to again and again. The recorder also writes down who had the turn when.
+// Goal: `clew record --pid`, by the tracer or by step, records a process from
+// any moment of its life on: what truly happened from there is a witness that
+// ends in the memory and registers of the core dump; a failure is solved and
+// replayed; and the process goes on as if nothing had been. Method: a program
+// that does all that a stop may come in the way of, attached to again and
+// again. The recorder also writes down who had the turn when.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <filesystem>
@@ -18,6 +19,7 @@
 #include <random>
 #include <sstream>
 #include <thread>
+#include <tuple>
 
 #include "common/os/child_process.h"
 #include "common/os/fd.h"
@@ -35,10 +37,18 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-recorder::RecordOptions AttachOptions(const AnsweringProgram& endless,
+using recorder::SoftwareSource;
+
+// As --source has it.
+const char* NameOf(SoftwareSource source) {
+  return source == SoftwareSource::kStep ? "step" : "tracer";
+}
+
+recorder::RecordOptions AttachOptions(SoftwareSource source,
+                                      const AnsweringProgram& endless,
                                       const Scratch& scratch, uint64_t seed) {
   recorder::RecordOptions options;
-  options.source = recorder::SoftwareSource::kStep;
+  options.source = source;
   options.process = endless.pid();
   options.output = scratch.Path("b.clew");
   options.turns_path = scratch.Path("turns");
@@ -48,16 +58,18 @@ recorder::RecordOptions AttachOptions(const AnsweringProgram& endless,
   return options;
 }
 
-class AttachTest : public testing::TestWithParam<uint64_t> {};
+class AttachTest
+    : public testing::TestWithParam<std::tuple<SoftwareSource, uint64_t>> {};
 
 TEST_P(AttachTest, FromAnyMomentOnTheTrueOrderIsAWitness) {
+  const auto& [source, seed] = GetParam();
   const AnsweringProgram endless;
   const std::string before = endless.Traces();
-  std::minstd_rand random(static_cast<uint32_t>(GetParam()));
+  std::minstd_rand random(static_cast<uint32_t>(seed));
   std::this_thread::sleep_for(std::chrono::microseconds(random() % 20'000));
   Scratch scratch;
   const auto outcome =
-      recorder::Record(AttachOptions(endless, scratch, GetParam()));
+      recorder::Record(AttachOptions(source, endless, scratch, seed));
   ASSERT_TRUE(outcome.has_value()) << outcome.error().message;
   if (outcome->failure.kind != FailureKind::kTimeLimit) {
     scratch.Keep();
@@ -85,15 +97,39 @@ TEST_P(AttachTest, FromAnyMomentOnTheTrueOrderIsAWitness) {
   EXPECT_TRUE(report->registers.differences.empty());
 }
 
-INSTANTIATE_TEST_SUITE_P(Moments, AttachTest, testing::Values(1, 2));
+constexpr std::array kSources = {SoftwareSource::kTracer,
+                                 SoftwareSource::kStep};
+
+std::string SourceAndSeed(
+    const testing::TestParamInfo<AttachTest::ParamType>& info) {
+  return fmt::format("{}{}", NameOf(std::get<0>(info.param)),
+                     std::get<1>(info.param));
+}
+
+INSTANTIATE_TEST_SUITE_P(Moments, AttachTest,
+                         testing::Combine(testing::ValuesIn(kSources),
+                                          testing::Values(1, 2)),
+                         SourceAndSeed);
 
 // In tools/test --all.
-INSTANTIATE_TEST_SUITE_P(More, AttachTest, testing::Range<uint64_t>(3, 13));
+INSTANTIATE_TEST_SUITE_P(More, AttachTest,
+                         testing::Combine(testing::ValuesIn(kSources),
+                                          testing::Range<uint64_t>(3, 13)),
+                         SourceAndSeed);
 
-TEST(AttachEndTest, SomethingIsRecordedThoughItIsOverAtOnce) {
+// What `clew record` says and does, by each source.
+class AttachCommandTest : public testing::TestWithParam<SoftwareSource> {};
+
+INSTANTIATE_TEST_SUITE_P(, AttachCommandTest, testing::ValuesIn(kSources),
+                         [](const auto& which) {
+                           return std::string(NameOf(which.param));
+                         });
+
+TEST_P(AttachCommandTest, SomethingIsRecordedThoughItIsOverAtOnce) {
   const AnsweringProgram endless;
   const Scratch scratch;
-  recorder::RecordOptions options = AttachOptions(endless, scratch, 1);
+  recorder::RecordOptions options =
+      AttachOptions(GetParam(), endless, scratch, 1);
   options.is_over = [] { return true; };
   const auto outcome = recorder::Record(options);
   ASSERT_TRUE(outcome.has_value()) << outcome.error().message;
@@ -103,11 +139,13 @@ TEST(AttachEndTest, SomethingIsRecordedThoughItIsOverAtOnce) {
 }
 
 // Lets a program fail while it is recorded, as `more` says besides.
-ProgramOutput RecordFailureOf(const AnsweringProgram& endless,
+ProgramOutput RecordFailureOf(SoftwareSource source,
+                              const AnsweringProgram& endless,
                               const std::string& bundle,
                               const std::vector<std::string>& more) {
-  std::vector<std::string> words = {
-      "record", "--source", "step", "--pid", endless.Number(), "-o", bundle};
+  std::vector<std::string> words = {"record", "--source",       NameOf(source),
+                                    "--pid",  endless.Number(), "-o",
+                                    bundle};
   words.insert(words.end(), more.begin(), more.end());
   ProgramOutput recorded;
   std::thread recorder([&] { recorded = Clew(words); });
@@ -120,24 +158,26 @@ ProgramOutput RecordFailureOf(const AnsweringProgram& endless,
 // With inputs as they are recorded beside hardware: rseq stays registered, and
 // calls are the kernel's. (A thread is on another core for the kernel than in
 // the trace; this program does not ask.)
-TEST(AttachCommandTest, AFailureIsSolvedByInputsThatEbpfSaw) {
+TEST(AttachInputsTest, AFailureIsSolvedByInputsThatEbpfSaw) {
   if (const std::string why = WhyNoBpf(); !why.empty()) {
     GTEST_SKIP() << why;
   }
   const AnsweringProgram endless("endless", "", {"plain"});
   const Scratch scratch;
   const std::string bundle = scratch.Path("fail.clew");
-  const ProgramOutput recorded = RecordFailureOf(endless, bundle, {"--inputs"});
+  const ProgramOutput recorded =
+      RecordFailureOf(SoftwareSource::kStep, endless, bundle, {"--inputs"});
   ASSERT_EQ(recorded.exit_status, kExitFinding) << recorded.text;
   EXPECT_THAT(recorded.text, Not(HasSubstr("not known whole")));
   ExpectSolvedAndReplayed(bundle);
 }
 
-TEST(AttachCommandTest, AFailureAfterAttachingIsSolvedAndReplayed) {
+TEST_P(AttachCommandTest, AFailureAfterAttachingIsSolvedAndReplayed) {
   const AnsweringProgram endless;
   const Scratch scratch;
   const std::string bundle = scratch.Path("fail.clew");
-  const ProgramOutput recorded = RecordFailureOf(endless, bundle, {});
+  const ProgramOutput recorded =
+      RecordFailureOf(GetParam(), endless, bundle, {});
   ASSERT_EQ(recorded.exit_status, kExitFinding) << recorded.text;
   EXPECT_THAT(recorded.text, HasSubstr("SIGABRT"));
   EXPECT_THAT(recorded.text, HasSubstr("after it was stopped for"));
@@ -150,13 +190,15 @@ TEST(AttachCommandTest, AFailureAfterAttachingIsSolvedAndReplayed) {
   EXPECT_THAT(again.text, HasSubstr("a process that was attached to"));
 }
 
-// `clew record --source step --pid`, until it is told to stop.
+// `clew record --pid`, until it is told to stop.
 class RecorderOf {
  public:
-  RecorderOf(const AnsweringProgram& endless, const std::string& bundle) {
-    const auto pid = SpawnProgram({Binary(), "record", "--source", "step",
-                                   "--pid", endless.Number(), "-o", bundle},
-                                  {});
+  RecorderOf(SoftwareSource source, const AnsweringProgram& endless,
+             const std::string& bundle) {
+    const auto pid =
+        SpawnProgram({Binary(), "record", "--source", NameOf(source), "--pid",
+                      endless.Number(), "-o", bundle},
+                     {});
     pid_ = pid.value();
     endless.AwaitRecorder();
   }
@@ -171,12 +213,12 @@ class RecorderOf {
   pid_t pid_ = 0;
 };
 
-TEST(AttachCommandTest, TheProcessGoesOnWithoutItsRecorder) {
+TEST_P(AttachCommandTest, TheProcessGoesOnWithoutItsRecorder) {
   const AnsweringProgram endless;
   const Scratch scratch;
   for (const int signal : {SIGINT, SIGTERM}) {
     const std::string bundle = scratch.Path(std::to_string(signal));
-    const RecorderOf recorder(endless, bundle);
+    const RecorderOf recorder(GetParam(), endless, bundle);
     EXPECT_EQ(endless.Ask(), "pong\n");  // under the recorder
     recorder.Stop(signal);
     EXPECT_EQ(endless.Ask(), "pong\n");
@@ -185,12 +227,27 @@ TEST(AttachCommandTest, TheProcessGoesOnWithoutItsRecorder) {
   }
 }
 
-TEST(AttachCommandTest, ProcessesThatItMakesRunAsIfNobodyRecorded) {
+// A thread that a recorder let go in a wait with a time limit is in
+// restart_syscall(2) when the next one comes.
+TEST_P(AttachCommandTest, SleepersAreRecordedAgainAndAgain) {
+  const AnsweringProgram program("asleep");
+  const Scratch scratch;
+  for (const char* const name : {"a.clew", "b.clew", "c.clew"}) {
+    const std::string bundle = scratch.Path(name);
+    const RecorderOf recorder(GetParam(), program, bundle);
+    EXPECT_EQ(program.Ask(), "pong\n");
+    recorder.Stop();
+    const ProgramOutput solved = ClewAtLeisure("solve", {bundle});
+    EXPECT_EQ(solved.exit_status, kExitOk) << solved.text;
+  }
+}
+
+TEST_P(AttachCommandTest, ProcessesThatItMakesRunAsIfNobodyRecorded) {
   const AnsweringProgram endless;
   const Scratch scratch;
   const std::string before = endless.Ask("f\n");
   EXPECT_THAT(before, HasSubstr("code 1"));
-  const RecorderOf recorder(endless, scratch.Path("b.clew"));
+  const RecorderOf recorder(GetParam(), endless, scratch.Path("b.clew"));
   for (int i = 0; i < 3; ++i) {
     EXPECT_EQ(endless.Ask("f\n"), before);
   }
@@ -202,10 +259,10 @@ TEST(AttachCommandTest, ProcessesThatItMakesRunAsIfNobodyRecorded) {
 
 // rseq is for no thread while it is recorded, but one that was told to register
 // it may not be refused: glibc ends the program.
-TEST(AttachCommandTest, RseqIsRegisteredOnceTheProcessIsLetGo) {
+TEST_P(AttachCommandTest, RseqIsRegisteredOnceTheProcessIsLetGo) {
   const AnsweringProgram program("late_rseq", "glibc.pthread.rseq=0");
   const Scratch scratch;
-  const RecorderOf recorder(program, scratch.Path("b.clew"));
+  const RecorderOf recorder(GetParam(), program, scratch.Path("b.clew"));
   EXPECT_EQ(program.Ask("r\n"), "error 0, kept 0\n");
   recorder.Stop();
   EXPECT_EQ(program.Ask("q\n"), fmt::format("error {}, kept 1\n", EBUSY));
@@ -213,11 +270,11 @@ TEST(AttachCommandTest, RseqIsRegisteredOnceTheProcessIsLetGo) {
   EXPECT_EQ(solved.exit_status, kExitOk) << solved.text;
 }
 
-TEST(AttachCommandTest, AProgramThatReplacesItselfIsLetGoAsItWouldBe) {
+TEST_P(AttachCommandTest, AProgramThatReplacesItselfIsLetGoAsItWouldBe) {
   const AnsweringProgram endless;
   const Scratch scratch;
   const std::string before = endless.Traces();
-  const RecorderOf recorder(endless, scratch.Path("b.clew"));
+  const RecorderOf recorder(GetParam(), endless, scratch.Path("b.clew"));
   endless.Tell("e\n");
   EXPECT_EQ(endless.Ask(), "pong\n");
   recorder.Stop();
@@ -227,7 +284,37 @@ TEST(AttachCommandTest, AProgramThatReplacesItselfIsLetGoAsItWouldBe) {
   EXPECT_EQ(solved.exit_status, kExitOk) << solved.text;
 }
 
-TEST(AttachCommandTest, WhatCannotBeAttachedToIsRefusedByName) {
+// In a service's place: who attaches is root, and may do what it may not.
+TEST_P(AttachCommandTest, AnotherUsersProcessIsRecorded) {
+  if (geteuid() != 0) {
+    GTEST_SKIP() << "not root: there is no other user to become";
+  }
+  const AnsweringProgram program("endless", "", {"nobody"});
+  const Scratch scratch;
+  const std::string bundle = scratch.Path("fail.clew");
+  const ProgramOutput recorded =
+      RecordFailureOf(GetParam(), program, bundle, {});
+  ASSERT_EQ(recorded.exit_status, kExitFinding) << recorded.text;
+  const ProgramOutput solved = ClewAtLeisure("solve", {bundle});
+  EXPECT_EQ(solved.exit_status, kExitOk) << solved.text;
+}
+
+TEST(AttachTracerTest, AProcessThatMayHaveNoCodeMadeAtRunTimeIsLetBe) {
+  const AnsweringProgram program;
+  if (program.Ask("w\n") != "pong\n") {
+    GTEST_SKIP() << "this kernel has no PR_SET_MDWE";
+  }
+  const std::string before = program.Traces();
+  const Scratch scratch;
+  const ProgramOutput recorded =
+      Clew({"record", "--pid", program.Number(), "-o", scratch.Path("b.clew")});
+  EXPECT_EQ(recorded.exit_status, kExitEnvironment) << recorded.text;
+  EXPECT_THAT(recorded.text, HasSubstr("MemoryDenyWriteExecute="));
+  EXPECT_EQ(program.Ask(), "pong\n");
+  EXPECT_EQ(program.Traces(), before);
+}
+
+TEST(AttachRefusedTest, WhatCannotBeAttachedToIsRefusedByName) {
   const AnsweringProgram endless;
   const Scratch scratch;
   struct Refused {
@@ -243,8 +330,13 @@ TEST(AttachCommandTest, WhatCannotBeAttachedToIsRefusedByName) {
            {{"--source", "step", "--pid", "999999999"},
             "there is no such process"},
            {{"--source", "step", "--pid", endless.Number()}, "it is stopped"},
-           {{"--pid", endless.Number()}, "--pid needs --source step or perf"},
-           {{"--unit", "a.service"}, "--unit needs --source step or perf"},
+           {{"--pid", "999999999"}, "there is no such process"},
+           {{"--source", "qemu", "--pid", endless.Number()},
+            "--pid is not for --source qemu"},
+           {{"--source", "qemu", "--unit", "a.service"},
+            "--unit is not for --source qemu"},
+           {{"--free", "--pid", endless.Number()},
+            "--pid is not for --free: leave out one of them"},
            {{"--source", "step", "--unit", "no-such.service"}, "no unit"},
            {{"--source", "step", "--unit", "a.service", "--pid",
              endless.Number()},

@@ -1,11 +1,12 @@
 // Runs until its standard input says otherwise, a line at a time: "p" is
 // answered by "pong", "x" makes it fail, "f" lets a child process answer, "e"
-// replaces it by itself, the end of input ends it. Whatever
-// moment one attaches to it at, some thread is in a call that waits, some is in
-// the middle of something: threads lock, wait with and without a time limit,
-// read the time, ask for their core, sleep, allocate, copy, handle signals, are
-// made and joined. With an argument there are no signals, and nobody asks for a
-// core.
+// replaces it by itself, "w" lets it map nothing that is writable and
+// executable, the end of input ends it. Whatever moment one attaches to it at,
+// some thread is in a call that waits, some is in the middle of something:
+// threads lock, wait with and without a time limit, read the time, ask for
+// their core, sleep, allocate, copy, handle signals, are made and joined. With
+// an argument there are no signals, and nobody asks for a core; "nobody" makes
+// it that user's besides.
 #define _GNU_SOURCE
 #include <assert.h>
 #include <errno.h>
@@ -17,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/prctl.h>
 #include <sys/rseq.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -135,6 +137,20 @@ static void* make_threads(void* argument) {
   return NULL;
 }
 
+// How many mappings are writable and executable.
+static int count_writable_code(void) {
+  FILE* const maps = fopen("/proc/self/maps", "r");
+  char line[512];
+  int count = 0;
+  while (maps != NULL && fgets(line, sizeof(line), maps) != NULL) {
+    count += strstr(line, " rwx") != NULL;
+  }
+  if (maps != NULL) {
+    fclose(maps);
+  }
+  return count;
+}
+
 // A child's surroundings are those of a process that nobody records.
 static void answer_from_child(void) {
   const pid_t child = fork();
@@ -147,10 +163,10 @@ static void answer_from_child(void) {
   const struct rseq* const rseq =
       (const struct rseq*)((char*)__builtin_thread_pointer() + __rseq_offset);
   char line[80];
-  const int size =
-      snprintf(line, sizeof(line), "cpus %d, rseq %d, code %d\n",
-               CPU_COUNT(&cpus), __rseq_size != 0 && (int)rseq->cpu_id >= 0,
-               sum_of_kernel_code() == kernel_code);
+  const int size = snprintf(
+      line, sizeof(line), "cpus %d, rseq %d, code %d, writable code %d\n",
+      CPU_COUNT(&cpus), __rseq_size != 0 && (int)rseq->cpu_id >= 0,
+      sum_of_kernel_code() == kernel_code, count_writable_code());
   _exit(write(STDOUT_FILENO, line, (size_t)size) == size ? 0 : 1);
 }
 
@@ -159,6 +175,13 @@ static void begin_anew(char** arguments) {
   setitimer(ITIMER_REAL, &never, NULL);
   execv("/proc/self/exe", arguments);
   exit(2);
+}
+
+// Returns whether it was done.
+static int do_as_told(char line) {
+  const int set_mdwe = 65;  // PR_SET_MDWE, Linux 6.3
+  const int refuse_exec_gain = 1;
+  return line != 'w' || prctl(set_mdwe, refuse_exec_gain, 0, 0, 0) == 0;
 }
 
 static void begin(void* (*routine)(void*), unsigned long argument) {
@@ -170,6 +193,11 @@ static void begin(void* (*routine)(void*), unsigned long argument) {
 
 int main(int count, char** arguments) {
   is_plain = count > 1;
+  const uid_t nobody = 65534;
+  if (is_plain && strcmp(arguments[1], "nobody") == 0 &&
+      setresuid(nobody, nobody, nobody) != 0) {
+    return 2;
+  }
   kernel_code = sum_of_kernel_code();
   sigset_t alarm_set;
   sigemptyset(&alarm_set);
@@ -210,7 +238,10 @@ int main(int count, char** arguments) {
     if (line[0] == 'e') {
       begin_anew(arguments);
     }
-    if (write(STDOUT_FILENO, "pong\n", 5) != 5) {
+    const char* const answer = do_as_told(line[0]) ? "pong\n" : "no\n";
+    const size_t size_of_answer = strlen(answer);
+    if (write(STDOUT_FILENO, answer, size_of_answer) !=
+        (ssize_t)size_of_answer) {
       return 2;
     }
   }

@@ -40,13 +40,6 @@ constexpr int kEndedByRuntime = 70;
   }
 }
 
-void Map(SharedHeader& shared, uint64_t addr, uint64_t bytes, int protection) {
-  const uint64_t mapped = MapZeros(addr, bytes, protection);
-  if (IsError(mapped)) {
-    End(shared, Fault::kNoMemory, -mapped);
-  }
-}
-
 bool HasBmi2() {
   uint32_t eax = 0;
   uint32_t ebx = 0;
@@ -177,13 +170,10 @@ extern "C" {
 void tracer_on_start(SharedHeader* shared) {
   const Places& places = shared->places;
   auto& runtime = *reinterpret_cast<Runtime*>(places.runtime);
-  Map(*shared, places.runtime, kRuntimeBytes, PROT_READ | PROT_WRITE);
   runtime.shared = shared;
   runtime.has_bmi2 = HasBmi2();
   for (size_t i = 0; i < places.caches.size(); ++i) {
     if (places.caches[i] != 0) {
-      Map(*shared, places.caches[i], kCacheBytes,
-          PROT_READ | PROT_WRITE | PROT_EXEC);
       BeginArena(runtime.arenas[i], places.caches[i]);
     }
   }
