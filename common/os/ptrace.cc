@@ -21,6 +21,7 @@
 
 #include "common/os/exec_arguments.h"
 #include "common/os/process_state.h"
+#include "common/text/parse_number.h"
 #include "common/x86/page.h"
 
 namespace clew {
@@ -116,6 +117,26 @@ bool HasEnded(int32_t process, Tid thread) {
   return state == '\0' || state == 'Z' || state == 'X';
 }
 
+// Of a file of procfs, which does not say how long it is; empty if it is not
+// there.
+std::string TextOf(const std::string& path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+// How many filters of system calls /proc/PID/status tells of.
+uint64_t FilterCount(std::string_view status) {
+  constexpr std::string_view kField = "\nSeccomp_filters:\t";
+  const size_t at = status.find(kField);
+  if (at == status.npos) {  // before Linux 5.9
+    return status.contains("\nSeccomp:\t2") ? 1 : 0;
+  }
+  status.remove_prefix(at + kField.size());
+  return ParseNumber<uint64_t>(status.substr(0, status.find('\n'))).value_or(0);
+}
+
 // One that a traced thread made is traced from its beginning.
 bool IsTracedByUs(int32_t process, Tid thread) {
   std::ifstream file(fmt::format("/proc/{}/task/{}/status", process, thread));
@@ -201,6 +222,7 @@ Result<TracedProcess> TracedProcess::Attach(int32_t process) {
   }
   TracedProcess attached(process, true, true);
   CLEW_RETURN_IF_ERROR(attached.StopAll());
+  CLEW_RETURN_IF_ERROR(attached.LookAtFilters());
   return attached;
 }
 
@@ -336,6 +358,7 @@ TracedProcess::TracedProcess(TracedProcess&& other) noexcept
     : process_(std::exchange(other.process_, 0)),
       tell_traps_(other.tell_traps_),
       attached_(other.attached_),
+      has_filters_(other.has_filters_),
       threads_(std::move(other.threads_)),
       waited_in_(std::move(other.waited_in_)) {}
 
@@ -343,6 +366,7 @@ TracedProcess& TracedProcess::operator=(TracedProcess&& other) noexcept {
   std::swap(process_, other.process_);
   std::swap(tell_traps_, other.tell_traps_);
   std::swap(attached_, other.attached_);
+  std::swap(has_filters_, other.has_filters_);
   std::swap(threads_, other.threads_);
   std::swap(waited_in_, other.waited_in_);
   return *this;
@@ -435,23 +459,63 @@ Status TracedProcess::Detach(Tid thread, int signal) {
 }
 
 Result<TraceeStop> TracedProcess::Wait(Tid thread, bool may_block) {
+  if (may_block && thread == first_thread() && threads_.size() > 1) {
+    return WaitForFirst();
+  }
   for (;;) {
-    int status = 0;
-    const int32_t stopped =
-        waitpid(thread.as_int(), &status, __WALL | (may_block ? 0 : WNOHANG));
-    if (stopped > 0) {
-      CLEW_ASSIGN_OR_RETURN(stop,
-                            Interpret(process_, thread, status, tell_traps_));
-      Note(thread, stop);
-      return stop;
+    CLEW_ASSIGN_OR_RETURN(stop, Look(thread, may_block ? 0 : WNOHANG));
+    if (stop) {
+      return *stop;
     }
-    if (stopped == 0) {
-      return TraceeStop();
+  }
+}
+
+// nullopt: it was interrupted.
+Result<std::optional<TraceeStop>> TracedProcess::Look(Tid thread, int options) {
+  int status = 0;
+  const int32_t stopped = waitpid(thread.as_int(), &status, __WALL | options);
+  if (stopped > 0) {
+    CLEW_ASSIGN_OR_RETURN(stop,
+                          Interpret(process_, thread, status, tell_traps_));
+    Note(thread, stop);
+    return stop;
+  }
+  if (stopped == 0) {
+    return TraceeStop();
+  }
+  if (errno == EINTR) {
+    return std::nullopt;
+  }
+  return SystemError(errno, fmt::format("cannot wait for thread {}", thread));
+}
+
+// Of a process that is killed, the kernel does not tell the end of the first
+// thread before somebody has waited for all others. So they are waited for as
+// soon as it has ended, which is looked for once some thread is heard to have.
+Result<TraceeStop> TracedProcess::WaitForFirst() {
+  constexpr useconds_t kLookEveryUs = 50;
+  const Tid first = first_thread();
+  while (ends_seen_ == ChildEnds::count()) {
+    CLEW_ASSIGN_OR_RETURN(stop, Look(first, 0));
+    if (stop) {
+      return *stop;
     }
-    if (errno != EINTR) {
-      return SystemError(errno,
-                         fmt::format("cannot wait for thread {}", thread));
+  }
+  ends_seen_ = ChildEnds::count();
+  for (;;) {
+    CLEW_ASSIGN_OR_RETURN(stop, Look(first, WNOHANG));
+    if (stop && stop->kind != TraceeStop::Kind::kRunning) {
+      return *stop;
     }
+    if (StateOf(first) == 'Z') {
+      for (const int32_t other : std::set(threads_)) {
+        if (other != process_ && StateOf(Tid(other)) == 'Z') {
+          Reap(other);
+          threads_.erase(other);
+        }
+      }
+    }
+    usleep(kLookEveryUs);
   }
 }
 
@@ -548,6 +612,35 @@ Status TracedProcess::SetRegisters(Tid thread,
   return {};
 }
 
+// A filter might end the process for a call that it never makes itself. The
+// kernel lets the filters of a traced thread be off: for CAP_SYS_ADMIN, and
+// with CONFIG_CHECKPOINT_RESTORE (PTRACE_O_SUSPEND_SECCOMP).
+Status TracedProcess::LookAtFilters() {
+  const std::string own = TextOf("/proc/self/status");
+  for (const Tid thread : Threads()) {
+    const std::string its = ProcText(fmt::format("task/{}/status", thread));
+    has_filters_ |= FilterCount(its) > FilterCount(own);
+  }
+  if (!has_filters_) {
+    return {};
+  }
+  const Status off = SetFilters(first_thread(), false);
+  return off ? SetFilters(first_thread(), true)
+             : Unsupported(
+                   "process {} has filters of system calls (seccomp), which "
+                   "might end it for what the recorder has it do, and cannot "
+                   "be put aside meanwhile: {}; it needs CAP_SYS_ADMIN, and no "
+                   "filter of the recorder's own",
+                   process_, off.error().message);
+}
+
+Status TracedProcess::SetFilters(Tid thread, bool hold) {
+  return has_filters_ ? Request(PTRACE_SETOPTIONS, thread,
+                                kTraced | (hold ? 0 : PTRACE_O_SUSPEND_SECCOMP),
+                                "set options of")
+                      : Status();
+}
+
 Result<int64_t> TracedProcess::MakeCall(Tid thread, TraceeAddr insn,
                                         uint64_t number,
                                         const std::array<uint64_t, 6>& args) {
@@ -563,6 +656,7 @@ Result<int64_t> TracedProcess::MakeCall(Tid thread, TraceeAddr insn,
   call.r8 = args[4];
   call.r9 = args[5];
   CLEW_RETURN_IF_ERROR(SetRegisters(thread, call));
+  CLEW_RETURN_IF_ERROR(SetFilters(thread, false));
   user_regs_struct after = call;
   while (after.rip == call.rip) {  // a stop that was asked for comes first
     CLEW_RETURN_IF_ERROR(SingleStep(thread, 0));
@@ -573,6 +667,7 @@ Result<int64_t> TracedProcess::MakeCall(Tid thread, TraceeAddr insn,
     CLEW_ASSIGN_OR_RETURN(registers, Registers(thread));
     after = registers;
   }
+  CLEW_RETURN_IF_ERROR(SetFilters(thread, true));
   CLEW_RETURN_IF_ERROR(SetRegisters(thread, before));
   return static_cast<int64_t>(after.rax);
 }
@@ -676,10 +771,7 @@ std::string TracedProcess::WaitedIn(Tid thread) const {
 }
 
 std::string TracedProcess::ProcText(std::string_view name) const {
-  std::ifstream file(fmt::format("/proc/{}/{}", process_, name));
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
+  return TextOf(fmt::format("/proc/{}/{}", process_, name));
 }
 
 }  // namespace clew

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <span>
@@ -16,6 +17,7 @@
 #include <string_view>
 #include <vector>
 
+#include "common/os/child_ends.h"
 #include "common/result.h"
 #include "common/units.h"
 
@@ -75,8 +77,9 @@ class TracedProcess {
   // stopped, each in user mode or where a system call that the stop interrupted
   // returns; signals that they were about to receive were delivered. A trap
   // counts as with TraceeLaunch::tell_traps. kInvalidArgument: there is no such
-  // process, it is stopped, or its first thread has ended. kSystem: ptrace(2)
-  // is refused.
+  // process, it is stopped, or its first thread has ended. kUnsupported: its
+  // seccomp(2) filters could end it for what it is made to do (SetFilters).
+  // kSystem: ptrace(2) is refused.
   [[nodiscard]] static Result<TracedProcess> Attach(int32_t process);
   TracedProcess(TracedProcess&& other) noexcept;
   TracedProcess& operator=(TracedProcess&& other) noexcept;
@@ -136,9 +139,13 @@ class TracedProcess {
   [[nodiscard]] Status SetSignalInfo(Tid thread, const siginfo_t& info);
   [[nodiscard]] Status SetRegisters(Tid thread,
                                     const user_regs_struct& registers);
+  // Lets the seccomp(2) filters of a stopped thread, which was attached to and
+  // has other ones than this process, not hold for a while: for calls that are
+  // not the program's. Others have none, or are let have them.
+  [[nodiscard]] Status SetFilters(Tid thread, bool hold);
   // Makes a system call in a stopped thread, by a SYSCALL that lies at `insn`
-  // in the program. Returns its result, an error as -errno; the registers are
-  // as before. kUnsupported: the program was ended.
+  // in the program, whatever its filters say. Returns its result, an error as
+  // -errno; the registers are as before. kUnsupported: the program was ended.
   [[nodiscard]] Result<int64_t> MakeCall(Tid thread, TraceeAddr insn,
                                          uint64_t number,
                                          const std::array<uint64_t, 6>& args);
@@ -170,6 +177,7 @@ class TracedProcess {
   TracedProcess(int32_t process, bool tell_traps, bool attached)
       : process_(process), tell_traps_(tell_traps), attached_(attached) {}
   [[nodiscard]] Status StopAll();
+  [[nodiscard]] Status LookAtFilters();
   [[nodiscard]] Status StopNew(Tid thread);
   void LetAllGo();
   bool IsTrapPending(Tid thread) const;
@@ -177,11 +185,17 @@ class TracedProcess {
   [[nodiscard]] Status FinishExec(const std::string& name);
   [[nodiscard]] Status EnterProgram();
   void Note(Tid thread, const TraceeStop& stop);
+  [[nodiscard]] Result<std::optional<TraceeStop>> Look(Tid thread, int options);
+  [[nodiscard]] Result<TraceeStop> WaitForFirst();
 
   int32_t process_ = 0;  // 0: nothing to end
   bool tell_traps_ = false;
   bool attached_ = false;
+  bool has_filters_ = false;   // that this process has not
   std::set<int32_t> threads_;  // not reaped yet
+  // Of a process of several threads: WaitForFirst.
+  std::unique_ptr<ChildEnds> ends_ = std::make_unique<ChildEnds>();
+  uint32_t ends_seen_ = ChildEnds::count();
   std::map<int32_t, std::string> waited_in_;
 };
 

@@ -190,13 +190,13 @@ struct Recorded {
 };
 
 // Takes out of the program what leaps have there. If each thread is about to
-// receive a signal, none can be asked to: then it stays, and does no harm.
-Status EndLeaps(NativeState& state,
-                const std::vector<Attachment::Stopped>& stopped) {
+// receive a signal, none can be asked to; what stays does no harm.
+void EndLeaps(NativeState& state,
+              const std::vector<Attachment::Stopped>& stopped) {
   const auto free = std::ranges::find(stopped, 0, &Attachment::Stopped::signal);
-  return state.leaps == nullptr || free == stopped.end()
-             ? Status()
-             : state.leaps->Leave(free->tid);
+  if (state.leaps != nullptr && free != stopped.end()) {
+    (void)state.leaps->Leave(free->tid);
+  }
 }
 
 // The process goes on unrecorded.
@@ -218,7 +218,7 @@ Status LetGo(NativeState& state, Recorded& recorded) {
     CLEW_RETURN_IF_ERROR(
         recorded.attachment->Undo(state.process, state.memory, stopped));
   }
-  CLEW_RETURN_IF_ERROR(EndLeaps(state, stopped));
+  EndLeaps(state, stopped);
   for (const Attachment::Stopped& thread : stopped) {
     if (recorded.cpu) {
       recorded.cpu->Release(thread.tid);

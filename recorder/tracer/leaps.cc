@@ -128,6 +128,7 @@ class TracedLeaps final : public Leaps {
   Status Enter(Tid thread, const InProgram& place, user_regs_struct registers,
                uint64_t in_image);
   Status AwaitEnd(Tid thread, uint32_t slot, End& end);
+  Status RunToEnd(Tid thread, uint32_t slot, End& end);
   Result<Thread*> GoInside(Tid tid, End& end);
   Status GoOutside(Tid tid, Thread& thread, user_regs_struct now);
   Status Hold(Tid thread, const siginfo_t& info, End& end);
@@ -203,7 +204,14 @@ Status TracedLeaps::Hold(Tid thread, const siginfo_t& info, End& end) {
   return process_.SetSignalMask(thread, ~kRaisedSignals | mask);
 }
 
+// What the runtime asks of the kernel is not the program's doing.
 Status TracedLeaps::AwaitEnd(Tid thread, uint32_t slot, End& end) {
+  CLEW_RETURN_IF_ERROR(process_.SetFilters(thread, false));
+  CLEW_RETURN_IF_ERROR(RunToEnd(thread, slot, end));
+  return process_.SetFilters(thread, true);
+}
+
+Status TracedLeaps::RunToEnd(Tid thread, uint32_t slot, End& end) {
   uint64_t& has_ended = shared_.slot(slot).state.leap.has_ended;
   has_ended = 0;
   for (;;) {

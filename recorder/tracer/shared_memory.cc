@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <initializer_list>
 #include <utility>
 
 #include "common/os/child_process.h"
@@ -25,9 +26,14 @@ bool WriteAt(const Fd& file, uint64_t offset,
          static_cast<ssize_t>(bytes.size());
 }
 
-// Brings the image into a file, and the file to its length. Where it may not be
-// as long, only the hard limit of this process is kept.
-Status FillFile(const Fd& file) {
+struct Part {
+  uint64_t offset;
+  std::span<const std::byte> bytes;
+};
+
+// Brings these parts and the image into a file, and the file to its length.
+// Where it may not be as long, only the hard limit of this process is kept.
+Status FillFile(const Fd& file, std::initializer_list<Part> parts) {
   const auto image = RuntimeImage();
   const uint64_t size_bytes = kImageAt + image.size();
   rlimit before = {};
@@ -35,7 +41,10 @@ Status FillFile(const Fd& file) {
                           SetLimit(RLIMIT_FSIZE, RLIM_INFINITY, RLIM_INFINITY);
   const bool made =
       ftruncate(file.get(), static_cast<off_t>(size_bytes)) == 0 &&
-      WriteAt(file, kImageAt, std::as_bytes(image));
+      WriteAt(file, kImageAt, std::as_bytes(image)) &&
+      std::ranges::all_of(parts, [&](const Part& part) {
+        return WriteAt(file, part.offset, part.bytes);
+      });
   const int error = errno;
   if (is_limited) {
     (void)setrlimit(RLIMIT_FSIZE, &before);  // it was so
@@ -73,10 +82,10 @@ Result<SharedMemory> SharedMemory::Create() {
 }
 
 Status SharedMemory::MoveTo(const Fd& file) {
-  CLEW_RETURN_IF_ERROR(FillFile(file));
-  if (!WriteAt(file, 0, std::as_bytes(std::span(&header(), 1))) ||
-      !WriteAt(file, kRulesAt, std::as_bytes(std::span(&rules(), 1))) ||
-      MapShared(bytes_, MAP_FIXED, file.get()) == MAP_FAILED) {
+  CLEW_RETURN_IF_ERROR(
+      FillFile(file, {{0, std::as_bytes(std::span(&header(), 1))},
+                      {kRulesAt, std::as_bytes(std::span(&rules(), 1))}}));
+  if (MapShared(bytes_, MAP_FIXED, file.get()) == MAP_FAILED) {
     return SystemError(errno, "cannot share memory with the program");
   }
   return {};

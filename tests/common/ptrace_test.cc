@@ -13,6 +13,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 
 #include "common/os/child_process.h"
 #include "common/os/fd.h"
@@ -90,6 +92,33 @@ class PtraceAttachTest : public testing::Test {
   Fd to_;
   Fd from_;
 };
+
+// The kernel does not tell the end of a first thread before that of the others,
+// which stay stopped for nobody.
+TEST_F(PtraceAttachTest, OneThatIsKilledIsSeenToHaveEnded) {
+  auto process = TracedProcess::Attach(child_);
+  ASSERT_TRUE(process.has_value()) << process.error().message;
+  ASSERT_TRUE(process->Continue(Tid(child_), 0).has_value());
+  kill(child_, SIGKILL);
+  const auto stop = process->Wait(Tid(child_), true);
+  ASSERT_TRUE(stop.has_value()) << stop.error().message;
+  EXPECT_EQ(stop->kind, TraceeStop::Kind::kKilled);
+  EXPECT_EQ(stop->signal, SIGKILL);
+}
+
+TEST_F(PtraceAttachTest, OneThatIsKilledMeanwhileIsSeenToHaveEnded) {
+  auto process = TracedProcess::Attach(child_);
+  ASSERT_TRUE(process.has_value()) << process.error().message;
+  ASSERT_TRUE(process->Continue(Tid(child_), 0).has_value());
+  std::thread killer([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    kill(child_, SIGKILL);
+  });
+  const auto stop = process->Wait(Tid(child_), true);
+  killer.join();
+  ASSERT_TRUE(stop.has_value()) << stop.error().message;
+  EXPECT_EQ(stop->kind, TraceeStop::Kind::kKilled);
+}
 
 TEST_F(PtraceAttachTest, AllThreadsStopAndGoOn) {
   for (int i = 0; i < kTimes; ++i) {

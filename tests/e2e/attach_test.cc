@@ -299,6 +299,27 @@ TEST_P(AttachCommandTest, AnotherUsersProcessIsRecorded) {
   EXPECT_EQ(solved.exit_status, kExitOk) << solved.text;
 }
 
+// Its filters would end it for what it is made to do, and hold for what it
+// does; who may not put them aside leaves it alone.
+TEST_P(AttachCommandTest, AProcessWithFiltersOfSystemCallsLives) {
+  const AnsweringProgram program;
+  ASSERT_EQ(program.Ask("s\n"), "pong\n");
+  const std::string before = program.Traces();
+  const Scratch scratch;
+  const recorder::RecordOptions options =
+      AttachOptions(GetParam(), program, scratch, 1);
+  const auto recorded = recorder::Record(options);
+  if (!recorded) {
+    EXPECT_EQ(recorded.error().code, ErrorCode::kUnsupported);
+    EXPECT_THAT(recorded.error().message, HasSubstr("it needs CAP_SYS_ADMIN"));
+  } else {
+    const ProgramOutput solved = ClewAtLeisure("solve", {options.output});
+    EXPECT_EQ(solved.exit_status, kExitOk) << solved.text;
+  }
+  EXPECT_EQ(program.Ask(), "pong\n");
+  EXPECT_EQ(program.Traces(), before);
+}
+
 TEST(AttachTracerTest, AProcessThatMayHaveNoCodeMadeAtRunTimeIsLetBe) {
   const AnsweringProgram program;
   if (program.Ask("w\n") != "pong\n") {

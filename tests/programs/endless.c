@@ -1,25 +1,30 @@
 // Runs until its standard input says otherwise, a line at a time: "p" is
 // answered by "pong", "x" makes it fail, "f" lets a child process answer, "e"
 // replaces it by itself, "w" lets it map nothing that is writable and
-// executable, the end of input ends it. Whatever moment one attaches to it at,
-// some thread is in a call that waits, some is in the middle of something:
-// threads lock, wait with and without a time limit, read the time, ask for
-// their core, sleep, allocate, copy, handle signals, are made and joined. With
-// an argument there are no signals, and nobody asks for a core; "nobody" makes
-// it that user's besides.
+// executable, "s" has the kernel end it for calls that it does not make, the
+// end of input ends it. Whatever moment one attaches to it at, some thread is
+// in a call that waits, some is in the middle of something: threads lock, wait
+// with and without a time limit, read the time, ask for their core, sleep,
+// allocate, copy, handle signals, are made and joined. With an argument there
+// are no signals, and nobody asks for a core; "nobody" makes it that user's
+// besides.
 #define _GNU_SOURCE
 #include <assert.h>
 #include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/rseq.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -177,11 +182,28 @@ static void begin_anew(char** arguments) {
   exit(2);
 }
 
+// Of all threads.
+static int forbid_calls(void) {
+  struct sock_filter filter[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_memfd_create, 2, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getitimer, 1, 0),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS)};
+  const struct sock_fprog program = {sizeof(filter) / sizeof(filter[0]),
+                                     filter};
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
+                 SECCOMP_FILTER_FLAG_TSYNC, &program) == 0;
+}
+
 // Returns whether it was done.
 static int do_as_told(char line) {
   const int set_mdwe = 65;  // PR_SET_MDWE, Linux 6.3
   const int refuse_exec_gain = 1;
-  return line != 'w' || prctl(set_mdwe, refuse_exec_gain, 0, 0, 0) == 0;
+  return line == 'w'   ? prctl(set_mdwe, refuse_exec_gain, 0, 0, 0) == 0
+         : line == 's' ? forbid_calls()
+                       : 1;
 }
 
 static void begin(void* (*routine)(void*), unsigned long argument) {
