@@ -23,7 +23,7 @@ constexpr uint8_t kPushFlags = 0x9c;
 NativeInsn Classify(std::span<const uint8_t> bytes, uint64_t ip) {
   const Layout layout = x86::ScanLayout(bytes);
   NativeInsn insn;
-  insn.branch_class = x86::ClassifyBranch(bytes).branch_class;
+  insn.branch_class = x86::ClassifyBranch(layout.opcode, bytes).branch_class;
   insn.input = x86::ClassifyInput(layout);
   insn.fall_through = TraceeAddr(ip + bytes.size());
   insn.is_syscall =
@@ -54,7 +54,12 @@ std::span<const uint8_t> ReadCode(
 
 void KnownCode::Map(const ExecMapping& mapping) {
   code_.Map(mapping);
-  Clear();
+  // From the first that may reach into it on.
+  const uint64_t begin = mapping.addr - x86::kInsnBytesMax;
+  std::erase_if(known_, [&](const auto& known) {
+    return known.first - begin < mapping.size_bytes + x86::kInsnBytesMax;
+  });
+  ++cleared_;
 }
 
 void KnownCode::Release(const SyscallCall& call, uint64_t result) {

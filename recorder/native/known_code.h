@@ -73,8 +73,8 @@ class KnownCode {
   RawFile generated_;
   GeneratedCode code_;
   std::unordered_map<uint64_t, NativeInsn> known_;  // of files
-  uint64_t cleared_ = 0;                            // how often known_ was
-  std::vector<MemoryRange> executable_;             // by address
+  uint64_t cleared_ = 0;                 // how often some was dropped
+  std::vector<MemoryRange> executable_;  // by address
 };
 
 }  // namespace clew::recorder

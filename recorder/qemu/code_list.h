@@ -1,6 +1,7 @@
 #ifndef CLEW_RECORDER_QEMU_CODE_LIST_H_
 #define CLEW_RECORDER_QEMU_CODE_LIST_H_
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -25,13 +26,23 @@ struct CodeInsn {
 class CodeListWriter {
  public:
   explicit CodeListWriter(RawFile file) : file_(std::move(file)) {}
-  // `bytes` is one whole instruction.
+  // `bytes` is one whole instruction, of 15 bytes at most.
   void Add(uint64_t ip, std::span<const uint8_t> bytes);
   RawFile& file() { return file_; }
 
  private:
+  // The bytes, and how many.
+  using Insn = std::array<uint64_t, 2>;
+  struct Hash {
+    size_t operator()(const Insn& insn) const {
+      constexpr uint64_t kOdd = 0x9e3779b97f4a7c15;
+      const uint64_t mixed = (insn[0] * kOdd ^ insn[1]) * kOdd;
+      return mixed ^ mixed >> 32;
+    }
+  };
+
   RawFile file_;
-  std::unordered_set<std::string> seen_;  // the bytes of each
+  std::unordered_set<Insn, Hash> seen_;
 };
 
 // What a CodeListWriter has written, and closed. kCorruptInput names the line.

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <fstream>
@@ -78,10 +79,22 @@ TEST(CodeListTest, HasEachInstructionOnceWithItsFirstPlace) {
   writer.Add(0x401000, first);
   writer.Add(0x401003, second);
   writer.Add(0x500000, first);
+  // Longer by zeros: another one. And the longest that there are.
+  const std::array<uint8_t, 2> longer = {0x90, 0x00};
+  std::array<uint8_t, 15> longest = {0x66, 0x66, 0x66};
+  writer.Add(0x401004, longer);
+  writer.Add(0x401006, longest);
+  longest.back() = 1;
+  writer.Add(UINT64_MAX, longest);
+  writer.Add(0x600000, longest);
   ASSERT_TRUE(writer.file().Close().has_value());
   const auto list = ReadCodeList(path);
   ASSERT_TRUE(list.has_value()) << list.error().message;
-  ASSERT_EQ(list->size(), 2u);
+  ASSERT_EQ(list->size(), 5u);
+  EXPECT_EQ((*list)[2].bytes.size(), 2u);
+  EXPECT_EQ((*list)[4].ip, TraceeAddr(UINT64_MAX));
+  EXPECT_TRUE(
+      std::ranges::equal((*list)[4].bytes, std::as_bytes(std::span(longest))));
   EXPECT_EQ((*list)[0].ip, TraceeAddr(0x401000));
   EXPECT_EQ((*list)[0].bytes.size(), 3u);
   EXPECT_EQ((*list)[0].bytes[2], std::byte{0xc0});
