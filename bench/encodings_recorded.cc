@@ -11,6 +11,7 @@
 #include "follower/bundle/bundle_recording.h"
 #include "follower/recording.h"
 #include "recorder/software/record.h"
+#include "recorder/software/until_fail.h"
 #include "solver/search/guess_run.h"
 #include "solver/solve.h"
 #include "symbolic/trace_builder.h"
@@ -39,7 +40,8 @@ Result<NamedBundle> RecordOne(const std::string& folder,
   options.source = recorder::SoftwareSource::kQemu;
   options.plugin_path = CLEW_BENCH_PLUGIN;
   const test::Silence silence;
-  CLEW_RETURN_IF_ERROR(recorder::RecordUntilFail(options, kTriesMax, nullptr));
+  CLEW_RETURN_IF_ERROR(
+      recorder::RecordUntilFail(options, {.tries_max = kTriesMax}, nullptr));
   return NamedBundle{.name = name, .path = options.output};
 }
 

@@ -1,10 +1,12 @@
-// Recordings of the program on this CPU (record --source step): what they cost,
-// and what becomes of those that attach to a process under load. Each recording
-// is solved, and its schedule replayed, by the built program as a user would.
+// Recordings of the program on this CPU, by step or by the tracer: what they
+// cost, and what becomes of those that attach to a process under load. Each
+// recording is solved, and its schedule replayed, by the built program as a
+// user would.
 //
 //   build/bench/bench_native [--suite attach|real|cost|fail|all] [--only REGEX]
 //                            [--times N] [--seconds S] [--replays N]
 //                            [--seed N] [--keep FOLDER] [--json FILE]
+//                            [--source step|tracer]
 //
 //   attach  two programs at random moments: stop, size, answer
 //   real    servers and tools of Debian, those that are installed
@@ -38,6 +40,7 @@
 #include "common/os/scratch_folder.h"
 #include "common/result.h"
 #include "recorder/software/record.h"
+#include "recorder/software/until_fail.h"
 #include "tests/support/random_lines.h"
 #include "tests/support/silence.h"
 #include "tests/support/write_text.h"
@@ -55,6 +58,7 @@ constexpr uint32_t kTriesMax = 300;
 
 struct Settings {
   std::string suite = "attach";
+  std::string source = "step";
   std::string only = ".*";
   uint64_t times = 0;  // 0: as many as the suite has by default
   double seconds = 0;  // likewise
@@ -63,6 +67,11 @@ struct Settings {
   std::string keep;
   std::string json;
 };
+
+recorder::SoftwareSource SourceOf(const Settings& settings) {
+  return settings.source == "step" ? recorder::SoftwareSource::kStep
+                                   : recorder::SoftwareSource::kTracer;
+}
 
 // A line of /proc/pid/status, as a number.
 uint64_t StatusNumber(pid_t process, const std::string& name) {
@@ -175,7 +184,7 @@ Result<nlohmann::json> AttachOnce(const Subject& subject, uint64_t seed,
   const std::string bundle = BundleOf(subject, seed, settings, folder);
   fs::remove_all(bundle);
   recorder::RecordOptions options;
-  options.source = recorder::SoftwareSource::kStep;
+  options.source = SourceOf(settings);
   options.process = running->process();
   options.output = bundle;
   options.seed = seed;
@@ -237,40 +246,41 @@ double Median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// Natively and stepped in turns.
+// Natively and recorded in turns.
 Result<nlohmann::json> Cost(const Subject& subject, uint64_t rounds,
-                            uint64_t seed, const std::string& folder) {
+                            const Settings& settings,
+                            const std::string& folder) {
   std::vector<double> native_s;
-  std::vector<double> stepped_s;
+  std::vector<double> recorded_s;
   uint64_t insns = 0;
   for (uint64_t i = 0; i < rounds; ++i) {
     native_s.push_back(TimeNatively(subject.command));
     recorder::RecordOptions options;
-    options.source = recorder::SoftwareSource::kStep;
+    options.source = SourceOf(settings);
     options.command = subject.command;
     options.output = folder + "/run.clew";
-    options.seed = seed;
+    options.seed = settings.seed;
     fs::remove_all(options.output);
     const test::Silence silence;
     const auto start = Clock::now();
     CLEW_ASSIGN_OR_RETURN(outcome, recorder::Record(options));
-    stepped_s.push_back(SecondsSince(start));
+    recorded_s.push_back(SecondsSince(start));
     insns = outcome.insns;
   }
   const double native = Median(native_s);
-  const double stepped = Median(stepped_s);
+  const double recorded = Median(recorded_s);
   return nlohmann::json{
       {"program", subject.name},
       {"instructions", insns},
       {"native_s", native},
-      {"stepped_s", stepped},
-      {"slow_down", stepped / native},
-      {"instructions_per_s", static_cast<double>(insns) / stepped}};
+      {"recorded_s", recorded},
+      {"slow_down", recorded / native},
+      {"instructions_per_s", static_cast<double>(insns) / recorded}};
 }
 
 void PrintCostHeading() {
   fmt::print("{:14} {:>9} {:>10} {:>10} {:>10} {:>9}\n", "program", "insns",
-             "native s", "stepped s", "native = 1", "insns/s");
+             "native s", "recorded s", "native = 1", "insns/s");
   std::fflush(stdout);
 }
 
@@ -278,7 +288,7 @@ void PrintCostRow(const nlohmann::json& row) {
   fmt::print("{:14} {:9} {:10.4f} {:10.2f} {:10.0f} {:9.0f}\n",
              row["program"].get<std::string>(),
              row["instructions"].get<uint64_t>(), row["native_s"].get<double>(),
-             row["stepped_s"].get<double>(), row["slow_down"].get<double>(),
+             row["recorded_s"].get<double>(), row["slow_down"].get<double>(),
              row["instructions_per_s"].get<double>());
 }
 
@@ -288,14 +298,15 @@ Result<nlohmann::json> FailOnce(const Subject& subject, uint64_t seed,
   const std::string bundle = BundleOf(subject, seed, settings, folder);
   fs::remove_all(bundle);
   recorder::RecordOptions options;
-  options.source = recorder::SoftwareSource::kStep;
+  options.source = SourceOf(settings);
   options.command = subject.command;
   options.output = bundle;
   options.seed = seed;
   const auto start = Clock::now();
   const auto record = [&] {
     const test::Silence silence;
-    return recorder::RecordUntilFail(options, kTriesMax, nullptr);
+    return recorder::RecordUntilFail(options, {.tries_max = kTriesMax},
+                                     nullptr);
   };
   CLEW_ASSIGN_OR_RETURN(outcome, record());
   nlohmann::json row = {{"program", subject.name},
@@ -385,8 +396,8 @@ Status RunAll(const Settings& settings) {
     Measure(
         Launched(), 1, settings,
         [&](const Subject& subject, uint64_t) {
-          return Cost(subject, or_else(settings.times, uint64_t{3}),
-                      settings.seed, folder);
+          return Cost(subject, or_else(settings.times, uint64_t{3}), settings,
+                      folder);
         },
         PrintCostRow, rows);
   }
@@ -407,6 +418,9 @@ int Main(int argc, char** argv) {
   CLI::App app("what recordings of the program on this CPU cost and give");
   Settings settings;
   app.add_option("--suite", settings.suite, "attach, real, cost, fail or all")
+      ->capture_default_str();
+  app.add_option("--source", settings.source, "step or tracer")
+      ->check(CLI::IsMember({"step", "tracer"}))
       ->capture_default_str();
   app.add_option("--only", settings.only, "programs whose name matches");
   app.add_option("--times", settings.times,

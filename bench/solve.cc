@@ -25,6 +25,7 @@
 #include "common/os/scratch_folder.h"
 #include "common/result.h"
 #include "recorder/software/record.h"
+#include "recorder/software/until_fail.h"
 #include "tests/support/silence.h"
 
 namespace clew::bench {
@@ -126,7 +127,7 @@ Status RecordInstance(const Instance& instance, const std::string& bundle) {
   const test::Silence silence;
   if (instance.program.fails) {
     CLEW_RETURN_IF_ERROR(
-        recorder::RecordUntilFail(options, kTriesMax, nullptr));
+        recorder::RecordUntilFail(options, {.tries_max = kTriesMax}, nullptr));
   } else {
     CLEW_RETURN_IF_ERROR(recorder::Record(options));
   }

@@ -27,6 +27,7 @@
 #include "recorder/perf_target.h"
 #include "recorder/software/plugin_file.h"
 #include "recorder/software/repeat.h"
+#include "recorder/software/until_fail.h"
 
 namespace clew::cli {
 namespace {
@@ -45,6 +46,7 @@ and the command that repeats it.
 Examples:
   clew record -o run.clew -- ./server --port 0
   clew record --until-fail -o fail.clew -- ./racey
+  clew record --until-fail --jobs 8 -o fail.clew -- ./racey
   clew record --until-fail 50 --fail-on 'exit!=0' -o fail.clew -- ./test
   clew record --timeout 10 -o hang.clew -- ./deadlock
   clew record --repeat fail.clew -o again.clew
@@ -73,6 +75,7 @@ struct RecordOptions {
   std::string size_limit;
   const Option* until_fail = nullptr;
   uint32_t tries = 0;  // 0: not given, or given without a number
+  uint32_t jobs = 1;
   bool json = false;
 };
 
@@ -217,9 +220,11 @@ Result<recorder::RecordOutcome> Run(RecordOptions& options) {
   if (options.until_fail->count() == 0) {
     return recorder::Record(options.record);
   }
-  const uint32_t tries = options.tries == 0 ? kTriesDefault : options.tries;
+  const recorder::UntilFail how{
+      .tries_max = options.tries == 0 ? kTriesDefault : options.tries,
+      .jobs = options.jobs};
   TerminalProgress progress("record", "runs");
-  return recorder::RecordUntilFail(options.record, tries, &progress);
+  return recorder::RecordUntilFail(options.record, how, &progress);
 }
 
 // The first of `names` that was given, or empty.
@@ -236,7 +241,7 @@ std::string FirstGiven(const Command& command,
 // Options of the software sources alone.
 std::string SoftwareOnly(const Command& command) {
   return FirstGiven(
-      command, {"--until-fail", "--only-if-failed", "--size-limit",
+      command, {"--until-fail", "--jobs", "--only-if-failed", "--size-limit",
                 "--no-core-on-exit", "--strict", "--seed", "--cores",
                 "--quantum", "--timing", "--cyc", "--psb-period", "--repeat"});
 }
@@ -244,9 +249,9 @@ std::string SoftwareOnly(const Command& command) {
 // What the bundle that is repeated says by itself.
 std::string SaidByBundle(const Command& command) {
   return FirstGiven(
-      command, {"--until-fail", "--fail-on", "--timeout", "--size-limit",
-                "--seed", "--cores", "--quantum", "--timing", "--mtc-period",
-                "--cyc", "--psb-period", "command"});
+      command, {"--until-fail", "--jobs", "--fail-on", "--timeout",
+                "--size-limit", "--seed", "--cores", "--quantum", "--timing",
+                "--mtc-period", "--cyc", "--psb-period", "command"});
 }
 
 // And of a run that was to be a repetition, whether it is.
@@ -267,8 +272,8 @@ void SayHowToRepeat(const RecordOptions& options,
 
 // Options of a run that is begun, not of one that was.
 std::string LaunchOnly(const Command& command) {
-  return FirstGiven(command, {"--until-fail", "--only-if-failed", "--repeat",
-                              "--strict", "command"});
+  return FirstGiven(command, {"--until-fail", "--jobs", "--only-if-failed",
+                              "--repeat", "--strict", "command"});
 }
 
 Status SetAttachOptions(const Command& command, RecordOptions& options) {
@@ -415,6 +420,12 @@ int RunRecord(const Command& command, RecordOptions& options) {
                         options.repeat, name)
             .error());
   }
+  if (command.CountOf("--jobs") > 0 && options.until_fail->count() == 0) {
+    return ReportError(
+        InvalidArgument("--jobs says how many runs of --until-fail there are "
+                        "at once: add --until-fail, or leave out --jobs")
+            .error());
+  }
   const auto outcome = Run(options);
   if (!outcome) {
     return ReportError(outcome.error());
@@ -455,6 +466,13 @@ void AddRunOptions(Command& command, RecordOptions& options) {
           .add_option("--until-fail", options.tries,
                       "try seeds until a run fails, at most N times (1000)")
           ->expected(0, 1);
+  command
+      .add_option("--jobs", options.jobs,
+                  "runs of --until-fail at once, 1 to 64, each with a seed of "
+                  "its own; the least seed that fails is kept, as with 1. With "
+                  "more than 1 the program's standard input is /dev/null, and "
+                  "it must not mind others of its kind (ports, files)")
+      ->capture_default_str();
   command.add_option("--fail-on", options.fail_on,
                      "exit status that counts as failure: exit!=N, exit=N, "
                      "panics (the default: 101 as of Rust's, 2 as of Go's) or "

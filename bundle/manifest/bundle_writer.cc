@@ -124,6 +124,16 @@ Status BundleWriter::Publish() {
   CLEW_RETURN_IF_ERROR(files_.SyncDirectory(partial_));
   CLEW_RETURN_IF_ERROR(files_.Rename(partial_, out_));
   published_ = true;
+  return SyncOut();
+}
+
+Status BundleWriter::PublishInner(const std::string& name) {
+  CLEW_RETURN_IF_ERROR(files_.Rename(partial_ + "/" + name, out_));
+  return SyncOut();
+}
+
+// Makes the new name durable.
+Status BundleWriter::SyncOut() {
   return files_.SyncDirectory(
       std::filesystem::path(out_).parent_path().string());
 }

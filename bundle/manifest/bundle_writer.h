@@ -53,9 +53,13 @@ class BundleWriter {
   // Makes all names durable and renames the folder to `out`.
   // REQUIRES: every file is synced.
   [[nodiscard]] Status Publish();
+  // In its place: renames `name` below the folder, a bundle that another writer
+  // has published there, to `out`. The rest of the folder is removed as ever.
+  [[nodiscard]] Status PublishInner(const std::string& name);
 
  private:
   BundleWriter(FileSystem& files, std::string out, Fd lock);
+  [[nodiscard]] Status SyncOut();
 
   FileSystem& files_;
   std::string out_;

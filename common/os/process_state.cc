@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -30,6 +31,28 @@ char ProcessState(const std::string& stat_path) {
   return name_end == text.npos || name_end + 2 >= text.size()
              ? 0
              : text[name_end + 2];
+}
+
+bool IsAlive(pid_t process) {
+  const char state = ProcessState(fmt::format("/proc/{}/stat", process));
+  return state != 0 && state != 'Z';
+}
+
+std::vector<pid_t> FindProcesses(const std::function<bool(pid_t)>& is_wanted) {
+  std::vector<pid_t> found;
+  std::error_code error;
+  for (const auto& entry :
+       std::filesystem::directory_iterator("/proc", error)) {
+    const std::string name = entry.path().filename();
+    pid_t process = 0;
+    const auto parsed =
+        std::from_chars(name.data(), name.data() + name.size(), process);
+    if (parsed.ec == std::errc() && process > 0 && is_wanted(process)) {
+      found.push_back(process);
+    }
+  }
+  std::ranges::sort(found);
+  return found;
 }
 
 std::vector<std::string> CommandLineOf(const std::string& folder,

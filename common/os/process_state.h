@@ -1,8 +1,11 @@
 #ifndef CLEW_COMMON_OS_PROCESS_STATE_H_
 #define CLEW_COMMON_OS_PROCESS_STATE_H_
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +20,12 @@ namespace clew {
 // Source: proc(5), /proc/pid/stat. The name, in parentheses, may hold anything;
 // the state follows it.
 char ProcessState(const std::string& stat_path);
+
+// It is there, and not one that has ended and was not reaped.
+bool IsAlive(pid_t process);
+// Returns the processes of this host for which `is_wanted`, by ascending id,
+// those too that have ended and were not reaped.
+std::vector<pid_t> FindProcesses(const std::function<bool(pid_t)>& is_wanted);
 
 // Returns the arguments, as far as they lie in the first `max_bytes`, of the
 // process that has this folder in procfs ("/proc/4711"); empty if it is gone.

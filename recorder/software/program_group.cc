@@ -6,14 +6,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
-#include <charconv>
-#include <filesystem>
-#include <string>
-#include <system_error>
 #include <utility>
 
 #include "common/os/process_state.h"
@@ -71,27 +66,10 @@ bool IsOfTerminal(int signal) {
   return signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU;
 }
 
-bool IsAlive(pid_t process) {
-  const char state = ProcessState(fmt::format("/proc/{}/stat", process));
-  return state != 0 && state != 'Z';
-}
-
 std::vector<pid_t> MembersOf(pid_t group) {
-  std::vector<pid_t> members;
-  std::error_code error;
-  for (const auto& entry :
-       std::filesystem::directory_iterator("/proc", error)) {
-    const std::string name = entry.path().filename();
-    pid_t process = 0;
-    const auto parsed =
-        std::from_chars(name.data(), name.data() + name.size(), process);
-    const bool is_process = parsed.ec == std::errc() && process > 0;
-    if (is_process && getpgid(process) == group && IsAlive(process)) {
-      members.push_back(process);
-    }
-  }
-  std::ranges::sort(members);
-  return members;
+  return FindProcesses([group](pid_t process) {
+    return getpgid(process) == group && IsAlive(process);
+  });
 }
 
 volatile sig_atomic_t g_went_on = 0;

@@ -5,9 +5,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <functional>
-#include <map>
-#include <ranges>
 #include <utility>
 
 #include "bundle/manifest/bundle_writer.h"
@@ -162,24 +159,6 @@ Result<std::vector<UnknownInsn>> FindUnknownInsns(const RecordOptions& options,
   }
   std::ranges::sort(unknown, {}, [](const auto& u) { return u.insn.ip; });
   return unknown;
-}
-
-// How many runs ended with which exit status.
-using StatusCounts = std::map<int32_t, uint32_t>;
-
-// "97 ended with exit status 0, 3 with 7"; the rarest are left out.
-std::string Describe(const StatusCounts& counts) {
-  constexpr size_t kShownMax = 5;
-  std::vector<std::pair<int32_t, uint32_t>> shown(counts.begin(), counts.end());
-  std::ranges::stable_sort(shown, std::ranges::greater(),
-                           [](const auto& entry) { return entry.second; });
-  std::string text;
-  for (const auto& [status, runs] : shown | std::views::take(kShownMax)) {
-    text +=
-        fmt::format("{}{} {} {}", text.empty() ? "" : ", ", runs,
-                    text.empty() ? "ended with exit status" : "with", status);
-  }
-  return shown.size() > kShownMax ? text + ", ..." : text;
 }
 
 uint64_t NowMs() {
@@ -368,30 +347,6 @@ Result<RecordOutcome> Record(const RecordOptions& given) {
   result.pt_bytes = pt_bytes;
   CLEW_RETURN_IF_ERROR(bundle.Publish());
   return result;
-}
-
-Result<RecordOutcome> RecordUntilFail(RecordOptions options, uint32_t tries_max,
-                                      ProgressSink* progress) {
-  options.keep_only_if_failed = true;
-  StatusCounts counts;
-  for (uint32_t i = 0; i < tries_max; ++i) {
-    CLEW_ASSIGN_OR_RETURN(outcome, Record(options));
-    if (outcome.kept) {
-      return outcome;
-    }
-    ++counts[outcome.failure.exit_status];
-    ++options.seed;
-    if (progress != nullptr) {
-      progress->Update(i + 1, tries_max);
-    }
-  }
-  const bool all_zero = counts.size() == 1 && counts.contains(0);
-  return LimitReached(
-      "none of {} runs failed: {}{}{}", tries_max, Describe(counts),
-      options.is_free ? ""
-                      : fmt::format("; seeds {} to {} were tried",
-                                    options.seed - tries_max, options.seed - 1),
-      all_zero ? "" : "; --fail-on says which status counts as a failure");
 }
 
 }  // namespace clew::recorder

@@ -16,7 +16,6 @@
 #include "common/fail_on.h"
 #include "common/inputs.h"
 #include "common/os/file.h"
-#include "common/progress.h"
 #include "common/result.h"
 #include "recorder/input_tap.h"
 #include "recorder/native/before_insn.h"
@@ -121,14 +120,6 @@ struct RecordOutcome {
 // plugin is missing, a process cannot be attached to, or the file system
 // failed.
 [[nodiscard]] Result<RecordOutcome> Record(const RecordOptions& options);
-
-// Records with seeds options.seed, +1, ... until a run fails, at most
-// `tries_max` times; bundles of runs that do not fail are dropped. The outcome
-// tells the seed. kLimit: none failed; the message says with which exit
-// statuses they ended. `progress` may be null.
-[[nodiscard]] Result<RecordOutcome> RecordUntilFail(RecordOptions options,
-                                                    uint32_t tries_max,
-                                                    ProgressSink* progress);
 
 }  // namespace clew::recorder
 

@@ -72,6 +72,36 @@ TEST(BundleWriterTest, FailureOfEveryOperationLeavesAllOrNothing) {
   EXPECT_GT(works, 10);
 }
 
+// Beside another one, which is not wanted.
+Status WriteByWayOfInner(FileSystem& files, const std::string& out) {
+  CLEW_ASSIGN_OR_RETURN(bundle, BundleWriter::Create(files, out));
+  CLEW_RETURN_IF_ERROR(WriteBundle(files, bundle.folder() + "/seed1"));
+  CLEW_RETURN_IF_ERROR(WriteBundle(files, bundle.folder() + "/seed2"));
+  return bundle.PublishInner("seed2");
+}
+
+TEST(BundleWriterTest, AnInnerBundleIsPublishedWholeOrNotAtAll) {
+  bool finished = false;
+  int works = 0;
+  for (; !finished; ++works) {
+    ASSERT_LT(works, 100) << "the writer never finishes";
+    const Folder folder;
+    const std::string out = folder / "b1.clew";
+    FailingFiles files(works);
+    finished = WriteByWayOfInner(files, out).has_value();
+    EXPECT_TRUE(fs::exists(out) || !finished) << works;
+    if (fs::exists(out)) {
+      ExpectComplete(out);
+    }
+  }
+  EXPECT_GT(works, 20);
+  const Folder folder;
+  const std::string out = folder / "b1.clew";
+  ASSERT_TRUE(WriteByWayOfInner(PosixFileSystem(), out).has_value());
+  ExpectComplete(out);
+  EXPECT_FALSE(fs::exists(out + ".partial"));
+}
+
 TEST(BundleWriterTest, ABundleThatExistsOrIsBeingWrittenIsLeftAlone) {
   const Folder folder;
   const std::string out = folder / "b1.clew";

@@ -19,6 +19,7 @@
 
 #include "follower/bundle/bundle_recording.h"
 #include "recorder/software/record.h"
+#include "recorder/software/until_fail.h"
 #include "solver/check.h"
 #include "tests/e2e/clew_command.h"
 #include "tests/e2e/truth/true_schedule.h"
@@ -125,7 +126,8 @@ Result<recorder::RecordOutcome> Record(const Trial& trial) {
   constexpr uint32_t kTries = 12;
   const test::Silence silence;
   if (trial.seed % 2 == 0) {
-    auto outcome = recorder::RecordUntilFail(trial.options, kTries, nullptr);
+    auto outcome = recorder::RecordUntilFail(trial.options,
+                                             {.tries_max = kTries}, nullptr);
     if (outcome || outcome.error().code != ErrorCode::kLimit) {
       return outcome;
     }

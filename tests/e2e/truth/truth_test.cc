@@ -18,6 +18,7 @@
 #include "follower/describe_run.h"
 #include "follower/timed_streams.h"
 #include "recorder/software/record.h"
+#include "recorder/software/until_fail.h"
 #include "solver/check.h"
 #include "solver/search/guess_run.h"
 #include "symbolic/trace_builder.h"
@@ -62,8 +63,9 @@ Result<std::unique_ptr<Recorded>> RecordCase(const TruthCase& c,
   options.timeout_s = c.timeout_s;
   options.plugin_path = Built("bin/clew-qemu-plugin.so");
   CLEW_ASSIGN_OR_RETURN(
-      outcome, c.fails ? recorder::RecordUntilFail(options, 200, nullptr)
-                       : recorder::Record(options));
+      outcome,
+      c.fails ? recorder::RecordUntilFail(options, {.tries_max = 200}, nullptr)
+              : recorder::Record(options));
   recorded->insns = outcome.insns;
   CLEW_ASSIGN_OR_RETURN(turns, ReadTurns(options.turns_path));
   recorded->turns = std::move(turns);

@@ -24,6 +24,7 @@
 
 #include "common/os/file.h"
 #include "proto/bundle.pb.h"
+#include "recorder/software/until_fail.h"
 #include "tests/support/thread_state.h"
 
 namespace clew::recorder {
@@ -362,7 +363,7 @@ TEST_P(RecordTest, ExitStatusCountsAsFailureIfAsked) {
 TEST_P(RecordTest, WhereNoRunFailsItIsToldHowTheyEnded) {
   RecordOptions options = Options({Tracee("endings")});
   options.seed = 5;
-  const auto outcome = RecordUntilFail(options, 2, nullptr);
+  const auto outcome = RecordUntilFail(options, {.tries_max = 2}, nullptr);
   ASSERT_FALSE(outcome.has_value());
   EXPECT_EQ(outcome.error().message,
             "none of 2 runs failed: 2 ended with exit status 3; seeds 5 to 6 "
