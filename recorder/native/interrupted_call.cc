@@ -86,8 +86,8 @@ Status RewindInterruptedCall(TracedProcess& process, Tid thread,
     if (!number) {
       return Unsupported(
           "thread {} was about to go on with a call that was interrupted "
-          "before "
-          "(restart_syscall), and the kernel did not say which; try again",
+          "before (restart_syscall), and the kernel did not say which; try "
+          "again",
           thread);
     }
     registers.rax = *number;

@@ -6,6 +6,8 @@
 #include <fstream>
 #include <string_view>
 
+#include "common/text/hex.h"
+
 namespace clew::recorder {
 namespace {
 
@@ -36,23 +38,13 @@ Result<CodeInsn> ParseLine(const std::string& line) {
 }  // namespace
 
 void CodeListWriter::Add(uint64_t ip, std::span<const uint8_t> bytes) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
   Insn insn = {};
   bytes = bytes.first(std::min(bytes.size(), sizeof(insn) - 1));
   std::memcpy(insn.data(), bytes.data(), bytes.size());
   insn.back() |= bytes.size() << 56;
-  if (!seen_.insert(insn).second) {
-    return;
+  if (seen_.insert(insn).second) {
+    file_.Append(fmt::format("{:x} {}\n", ip, ToHex(bytes)));
   }
-  std::array<char, 64> line;  // 16 digits, 2 for each byte
-  char* at = std::to_chars(line.begin(), line.end(), ip, 16).ptr;
-  *at++ = ' ';
-  for (const uint8_t byte : bytes) {
-    *at++ = kDigits[byte >> 4];
-    *at++ = kDigits[byte & 0xf];
-  }
-  *at++ = '\n';
-  file_.Append(std::string_view(line.data(), at));
 }
 
 Result<std::vector<CodeInsn>> ReadCodeList(const std::string& path) {

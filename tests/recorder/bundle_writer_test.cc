@@ -51,25 +51,37 @@ void ExpectComplete(const std::string& out) {
   EXPECT_FALSE(fs::exists(out + "/lock"));
 }
 
-TEST(BundleWriterTest, FailureOfEveryOperationLeavesAllOrNothing) {
+// Lets `write` (Status(FileSystem&, const std::string& out)) fail at each of
+// its operations in turn: a whole bundle is there then, or none, of which
+// `after_none` (void(const std::string& out)) is told. Returns how many
+// operations there were.
+template <class Write, class AfterNone>
+int FailEachOperation(Write write, AfterNone after_none) {
   bool finished = false;
   int works = 0;
-  for (; !finished; ++works) {
-    ASSERT_LT(works, 100) << "the writer never finishes";
+  for (; !finished && works < 100; ++works) {
     const Folder folder;
     const std::string out = folder / "b1.clew";
     FailingFiles files(works);
-    finished = WriteBundle(files, out).has_value();
+    finished = write(files, out).has_value();
     EXPECT_TRUE(fs::exists(out) || !finished) << works;
     if (fs::exists(out)) {
       ExpectComplete(out);
-      continue;
+    } else {
+      after_none(out);
     }
-    // The next recorder takes the place, whatever was left.
-    ASSERT_TRUE(WriteBundle(PosixFileSystem(), out).has_value()) << works;
-    ExpectComplete(out);
   }
-  EXPECT_GT(works, 10);
+  EXPECT_TRUE(finished) << "the writer never finishes";
+  return works;
+}
+
+TEST(BundleWriterTest, FailureOfEveryOperationLeavesAllOrNothing) {
+  // The next recorder takes the place, whatever was left.
+  const auto take_place = [](const std::string& out) {
+    ASSERT_TRUE(WriteBundle(PosixFileSystem(), out).has_value());
+    ExpectComplete(out);
+  };
+  EXPECT_GT(FailEachOperation(WriteBundle, take_place), 10);
 }
 
 // Beside another one, which is not wanted.
@@ -81,20 +93,8 @@ Status WriteByWayOfInner(FileSystem& files, const std::string& out) {
 }
 
 TEST(BundleWriterTest, AnInnerBundleIsPublishedWholeOrNotAtAll) {
-  bool finished = false;
-  int works = 0;
-  for (; !finished; ++works) {
-    ASSERT_LT(works, 100) << "the writer never finishes";
-    const Folder folder;
-    const std::string out = folder / "b1.clew";
-    FailingFiles files(works);
-    finished = WriteByWayOfInner(files, out).has_value();
-    EXPECT_TRUE(fs::exists(out) || !finished) << works;
-    if (fs::exists(out)) {
-      ExpectComplete(out);
-    }
-  }
-  EXPECT_GT(works, 20);
+  EXPECT_GT(FailEachOperation(WriteByWayOfInner, [](const std::string&) {}),
+            20);
   const Folder folder;
   const std::string out = folder / "b1.clew";
   ASSERT_TRUE(WriteByWayOfInner(PosixFileSystem(), out).has_value());
