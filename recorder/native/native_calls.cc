@@ -220,6 +220,13 @@ Result<bool> NativeCalls::BeginInKernel(NativeThread& thread,
     CLEW_RETURN_IF_ERROR(Answer(thread, registers, -int64_t{ENOSYS}));
     return true;
   }
+  if (state_.cpus != nullptr) {
+    if (const auto result =
+            state_.cpus->Begin(thread.tid, call, state_.memory)) {
+      CLEW_RETURN_IF_ERROR(Answer(thread, registers, *result));
+      return true;
+    }
+  }
   if (MakesVfork(call)) {
     CLEW_RETURN_IF_ERROR(
         state_.process.SetRegisters(thread.tid, WithOwnMemory(registers)));
@@ -354,6 +361,9 @@ Status NativeCalls::Finish(NativeThread& thread, int64_t result) {
     CLEW_ASSIGN_OR_RETURN(shown, EndInTime(thread, call, result));
     result = shown;
   }
+  if (state_.cpus != nullptr) {
+    state_.cpus->End(thread.tid, thread.core, call, result, state_.memory);
+  }
   CLEW_ASSIGN_OR_RETURN(effects, EffectsOf(call, result, state_.memory));
   return Log(thread, result, effects);
 }
@@ -457,6 +467,9 @@ Status NativeCalls::Adopt(NativeThread& parent, Tid tid) {
     child->clear_tid_addr = call.args[3];
   }
   CLEW_RETURN_IF_ERROR(state_.OpenInputs(*child));
+  if (state_.cpus != nullptr) {
+    state_.cpus->Inherit(parent.tid, tid);
+  }
   state_.tracer->Fork(parent.core, parent.tid, tid, state_.now);
   state_.threads.push_back(std::move(child));
   on_new_thread_(*state_.threads.back());

@@ -18,6 +18,7 @@
 #include "recorder/native/known_code.h"
 #include "recorder/native/leaps.h"
 #include "recorder/native/program_clock.h"
+#include "recorder/native/program_cpus.h"
 #include "recorder/native/shown_cpu.h"
 #include "recorder/qemu/calls/file_mappings.h"
 #include "recorder/qemu/calls/syscall_effects.h"
@@ -112,6 +113,7 @@ struct NativeState {
   const ToldCpu& shown_cpu = ShownCpu();
   // CPUID, XGETBV and RDTSC tell the truth: of a program that was told already.
   bool shows_host_cpu = false;
+  ProgramCpus* cpus = nullptr;     // may be null
   bool inputs_are_tapped = false;  // NativeLaunch's
   // A process that `parent` has made is about to be let go, and `child`, its
   // only thread, is stopped; may be null.

@@ -17,7 +17,7 @@
 #include "recorder/native/native_program.h"
 #include "recorder/native/native_run.h"
 #include "recorder/native/native_state.h"
-#include "recorder/native/one_cpu.h"
+#include "recorder/native/program_cpus.h"
 #include "recorder/native/signal_disposition.h"
 
 namespace clew::recorder {
@@ -185,8 +185,8 @@ struct Recorded {
   bool uses_timers = false;
   // Of the program that it runs; nullopt: that is recorded from its start.
   std::optional<Attachment> attachment = {};
-  // Of a process that was attached to, whatever it runs.
-  std::optional<OneCpu> cpu = {};
+  // Whatever programs it runs; nullopt: it runs on the host's.
+  std::optional<ProgramCpus> cpus = {};
 };
 
 // Takes out of the program what leaps have there. If each thread is about to
@@ -220,8 +220,8 @@ Status LetGo(NativeState& state, Recorded& recorded) {
   }
   EndLeaps(state, stopped);
   for (const Attachment::Stopped& thread : stopped) {
-    if (recorded.cpu) {
-      recorded.cpu->Release(thread.tid);
+    if (recorded.cpus) {
+      recorded.cpus->Release(thread.tid);
     }
     CLEW_RETURN_IF_ERROR(state.process.Detach(thread.tid, thread.signal));
   }
@@ -239,16 +239,17 @@ void GiveBack(Recorded& recorded) {
     (void)recorded.attachment->Undo(recorded.process, *memory);
   }
   for (const Tid thread : recorded.process.Threads()) {
-    if (recorded.cpu) {
-      recorded.cpu->Release(thread);
+    if (recorded.cpus) {
+      recorded.cpus->Release(thread);
     }
   }
 }
 
 // A process that was made while it is recorded runs as if nobody recorded.
 Status FreeChild(Recorded& recorded, Tid child, Tid parent) {
-  if (recorded.cpu) {
-    recorded.cpu->Release(child);
+  if (recorded.cpus) {
+    recorded.cpus->Inherit(parent, child);
+    recorded.cpus->Release(child);
   }
   return recorded.attachment
              ? recorded.attachment->UndoInChild(recorded.process, child, parent)
@@ -278,6 +279,7 @@ Result<NativeState> MakeState(Recorded& recorded) {
       .tracer = std::move(tracer),
       .code = KnownCode(std::move(list), std::move(generated)),
       .shows_host_cpu = recorded.attachment.has_value(),
+      .cpus = recorded.cpus ? &*recorded.cpus : nullptr,
       .inputs_are_tapped = recorded.inputs_are_tapped,
       .on_child =
           [&recorded](Tid child, Tid parent) {
@@ -383,7 +385,9 @@ Result<int> RunPrograms(Recorded& recorded) {
 }  // namespace
 
 Result<int> RunNatively(const NativeLaunch& launch) {
+  auto cpus = ProgramCpus::OfLaunched(launch.config.scheduler.cores);
   CLEW_ASSIGN_OR_RETURN(process, TracedProcess::Start(ToTraceeLaunch(launch)));
+  cpus.Inherit(Tid(0), process.first_thread());
   CLEW_RETURN_IF_ERROR(launch.started(process.process()));
   Recorded recorded = {.config = launch.config,
                        .process = std::move(process),
@@ -392,6 +396,9 @@ Result<int> RunNatively(const NativeLaunch& launch) {
                        .make_leaps = launch.make_leaps,
                        .make_run = launch.make_run,
                        .on_stop = launch.on_stop};
+  if (!launch.make_run) {
+    recorded.cpus = std::move(cpus);
+  }
   return RunPrograms(recorded);
 }
 
@@ -413,7 +420,7 @@ Result<int> RunAttached(const NativeAttach& attach) {
                                                 : Attachment::RseqIs::kEnded));
   recorded.uses_timers = attachment.uses_timers();
   recorded.attachment = std::move(attachment);
-  recorded.cpu.emplace(recorded.process.Threads());
+  recorded.cpus = ProgramCpus::OfAttached(recorded.process.Threads());
   const Status may_go_on = attach.stopped();
   if (!may_go_on) {
     GiveBack(recorded);
