@@ -80,9 +80,10 @@ class StreamSource {
   // The next item of `thread` in program order; nullopt after its last one.
   // kLimit: too much is buffered for threads that were not pulled.
   [[nodiscard]] virtual Result<std::optional<StreamItem>> Next(Tid thread) = 0;
-  // What Next(thread) is still to return does not begin before; known without
-  // decoding. The largest number: nothing is left.
-  virtual TscTicks NotBefore(Tid /*thread*/) const { return TscTicks(0); }
+  // What Next(thread) is still to return does not begin before. To know it, no
+  // slice is decoded but the one that the thread was last found in. The largest
+  // number: nothing is left.
+  virtual TscTicks NotBefore(Tid /*thread*/) { return TscTicks(0); }
 };
 
 }  // namespace clew

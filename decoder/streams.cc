@@ -239,7 +239,7 @@ Result<std::optional<StreamItem>> TraceStreams::FindNext() {
   return std::optional<StreamItem>();
 }
 
-TscTicks TraceStreams::NotBefore(Tid tid) const {
+TscTicks TraceStreams::NotBefore(Tid tid) {
   const auto found = by_thread_.find(tid);
   if (found == by_thread_.end()) {
     return TscTicks(0);
@@ -247,11 +247,26 @@ TscTicks TraceStreams::NotBefore(Tid tid) const {
   const Thread& thread = found->second;
   for (size_t i = thread.current; i < thread.slices.size(); ++i) {
     const Slice& slice = slices()[thread.slices[i]];
+    DecodeRest(slice);
     if (!waiting_[slice.id].empty() || !IsOver(slice)) {
       return slice.time.lo;
     }
   }
   return kTscUnknown;
+}
+
+// Goes on where a core is in `slice`, until there is an item of it or it is
+// over. An error shows when the item is asked for.
+void TraceStreams::DecodeRest(const Slice& slice) {
+  const auto found = cores_.find(slice.core);
+  if (found == cores_.end() ||
+      found->second->attribution.index() != slice.on_core) {
+    return;
+  }
+  Status status;
+  while (status && waiting_[slice.id].empty() && !IsOver(slice)) {
+    status = Advance(*found->second);
+  }
 }
 
 std::vector<CoreId> TraceStreams::cores() const {

@@ -67,7 +67,7 @@ class TraceStreams final : public StreamSource {
   const std::vector<Slice>& slices() const override { return trace_.slices(); }
   // kInvalidArgument: no such thread, or it is not kept.
   [[nodiscard]] Result<std::optional<StreamItem>> Next(Tid thread) override;
-  TscTicks NotBefore(Tid thread) const override;
+  TscTicks NotBefore(Tid thread) override;
 
   // True if Next(thread) gives all its items: it was chosen, and not forgotten.
   bool Keeps(Tid thread) const;
@@ -118,6 +118,7 @@ class TraceStreams final : public StreamSource {
   void Push(uint32_t slice, Gap gap);
   Result<std::optional<StreamItem>> Pop(uint32_t slice);
   bool IsOver(const Slice& slice) const;
+  void DecodeRest(const Slice& slice);
 
   const PerfTrace& trace_;
   StreamOptions options_;

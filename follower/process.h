@@ -194,6 +194,10 @@ class Process {
   bool NextIsOnTape(size_t thread) const {
     return tape_->HasBlock(thread, threads_[thread].block);
   }
+  // Returns a time before which no block begins that needs decoding.
+  TscTicks NextNotBefore(size_t thread) const {
+    return tape_->NotBefore(thread);
+  }
   // Returns whether NextBlock would need decoding and is known to begin after
   // `tick`.
   bool NextIsAfter(size_t thread, double tick) const {

@@ -105,14 +105,22 @@ class Runner {
   }
 
   // Of the blocks that are permitted with the next one; some of them, where
-  // they are many. An error that lies ahead shows when the thread is there.
+  // they are many. An error that lies ahead shows when the thread is there, and
+  // one that is far off is not asked for: it would have to be decoded.
   uint64_t EndOfStretch(size_t thread) const {
     const ThreadState& state = process_.thread(thread);
+    const Stretch permitted = permitted_.value_or(Stretch());
+    const auto begins = static_cast<double>(permitted.lo.as_int());
     uint64_t end = state.retired - state.block_done;
+    Tape& tape = process_.tape();
     for (uint64_t i = 0; i < kBlocksAhead; ++i) {
-      const auto block = process_.tape().Block(thread, state.block + i);
+      if (!tape.HasBlock(thread, state.block + i) &&
+          tape.NoneUntil(thread, begins)) {
+        break;
+      }
+      const auto block = tape.Block(thread, state.block + i);
       if (!block || *block == nullptr ||
-          permitted_ != Stretch{(*block)->time.lo, (*block)->slice}) {
+          permitted != Stretch{(*block)->time.lo, (*block)->slice}) {
         break;
       }
       end += (*block)->insn_count;

@@ -36,7 +36,7 @@ Result<std::optional<StreamItem>> TimedStreams::Next(Tid tid) {
   return item;
 }
 
-TscTicks TimedStreams::NotBefore(Tid tid) const {
+TscTicks TimedStreams::NotBefore(Tid tid) {
   const auto thread = threads_.find(tid);
   if (thread == threads_.end() || thread->second.held.empty()) {
     return streams_.NotBefore(tid);

@@ -38,7 +38,7 @@ class TimedStreams final : public StreamSource {
     return streams_.slices();
   }
   [[nodiscard]] Result<std::optional<StreamItem>> Next(Tid thread) override;
-  TscTicks NotBefore(Tid thread) const override;
+  TscTicks NotBefore(Tid thread) override;
 
  private:
   struct Thread {

@@ -17,7 +17,7 @@ namespace {
 class CountedScript final : public ScriptedStreams {
  public:
   using ScriptedStreams::ScriptedStreams;
-  TscTicks NotBefore(Tid) const override {
+  TscTicks NotBefore(Tid) override {
     return TscTicks(ahead() == nullptr ? ~uint64_t{0} : 100 * pulled());
   }
 };

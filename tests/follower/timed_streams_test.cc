@@ -103,7 +103,7 @@ TEST(TimedStreamsTest, EveryInstructionStaysInItsNarrowerInterval) {
 class TimedScript final : public ScriptedStreams {
  public:
   using ScriptedStreams::ScriptedStreams;
-  TscTicks NotBefore(Tid) const override {
+  TscTicks NotBefore(Tid) override {
     if (!knows_ahead || ahead() == nullptr) {
       return TscTicks(knows_ahead ? ~uint64_t{0} : 0);
     }

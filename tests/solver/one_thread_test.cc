@@ -53,7 +53,7 @@ class CountingStreams final : public StreamSource {
     ++pulled_;
     return streams_->Next(thread);
   }
-  TscTicks NotBefore(Tid thread) const override {
+  TscTicks NotBefore(Tid thread) override {
     return streams_->NotBefore(thread);
   }
 

@@ -76,7 +76,7 @@ class VectorStreams final : public StreamSource {
     }
     return StreamItem(blocks[position++]);
   }
-  TscTicks NotBefore(Tid thread) const override {
+  TscTicks NotBefore(Tid thread) override {
     const auto& blocks = blocks_.at(thread);
     const auto found = positions_.find(thread);
     const size_t position = found == positions_.end() ? 0 : found->second;
