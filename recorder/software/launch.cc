@@ -9,9 +9,7 @@
 
 #include "common/os/child_process.h"
 #include "common/os/exec_arguments.h"
-#include "common/os/file.h"
 #include "recorder/qemu/calls/exec_call.h"
-#include "recorder/qemu/program_kind.h"
 
 namespace clew::recorder {
 namespace {
@@ -28,7 +26,16 @@ const char* Variable(const std::vector<std::string>& environment,
   return found == environment.end() ? nullptr : found->c_str() + begin.size();
 }
 
-std::vector<std::string> QemuArguments(const Launch& launch) {
+// An execve(2) of the program.
+ExecCall CallOf(const bundle::Surroundings& around,
+                const std::vector<std::string>& arguments) {
+  const std::filesystem::path folder = around.working_directory;
+  return {.path = (folder / around.program).string(), .arguments = arguments};
+}
+
+// `program` is what the kernel would run.
+std::vector<std::string> QemuArguments(const Launch& launch,
+                                       const ExecCall& program) {
   std::vector<std::string> args = {
       kQemu,
       "-cpu",
@@ -40,14 +47,15 @@ std::vector<std::string> QemuArguments(const Launch& launch) {
       "-U",
       kPluginConfigVariable,
       "-0",
-      launch.command[0]};
+      program.arguments[0]};
   const bundle::Surroundings& around = launch.surroundings;
   if (const char* preload = Variable(around.environment, "LD_PRELOAD");
       preload != nullptr) {
     args.insert(args.end(), {"-E", fmt::format("LD_PRELOAD={}", preload)});
   }
-  args.insert(args.end(), {"-plugin", launch.plugin, around.program});
-  args.insert(args.end(), launch.command.begin() + 1, launch.command.end());
+  args.insert(args.end(), {"-plugin", launch.plugin, program.path});
+  args.insert(args.end(), program.arguments.begin() + 1,
+              program.arguments.end());
   return args;
 }
 
@@ -72,19 +80,8 @@ Status CheckProgram(const bundle::Surroundings& surroundings) {
     return InvalidArgument("working directory {:?} is not there",
                            surroundings.working_directory);
   }
-  const std::string path = (folder / surroundings.program).string();
-  CLEW_ASSIGN_OR_RETURN(file, MappedFile::Open(path));
-  switch (ProgramKindOf(file.bytes())) {
-    case ProgramKind::kNoElf:
-      return Unsupported(
-          "{:?} is no ELF program; if it is a script, record its interpreter "
-          "with the script as argument",
-          path);
-    case ProgramKind::kOtherElf:
-      return Unsupported("{:?} is no x86-64 program, or not all of one", path);
-    case ProgramKind::kX86_64:
-      break;
-  }
+  CLEW_ASSIGN_OR_RETURN(program, ResolveScripts(CallOf(surroundings, {})));
+  (void)program;  // whoever runs it finds it as well
   return {};
 }
 
@@ -95,7 +92,9 @@ Result<int> RunUnderQemu(const Launch& launch, ProgramGroup& group) {
     return Unsupported(
         "no qemu-x86_64 in PATH; install it: apt-get install qemu-user");
   }
-  const std::vector<std::string> args = QemuArguments(launch);
+  CLEW_ASSIGN_OR_RETURN(program,
+                        ResolveScripts(CallOf(around, launch.command)));
+  const std::vector<std::string> args = QemuArguments(launch, program);
   const std::vector<char*> pointers = ExecArguments(args);
   const std::vector<std::string> environment =
       QemuEnvironment({.environment = around.environment}, launch.plugin,

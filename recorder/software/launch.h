@@ -22,8 +22,9 @@ struct Launch {
   PluginConfig config;
 };
 
-// kUnsupported unless the program is an x86-64 ELF program. kInvalidArgument:
-// the working directory is not there.
+// kInvalidArgument: the kernel would not run the program, or the working
+// directory is not there. kUnsupported: it, or the interpreter of a script, is
+// no x86-64 program.
 [[nodiscard]] Status CheckProgram(const bundle::Surroundings& surroundings);
 
 // Runs it in `group` to its end and returns the wait status. The child dies

@@ -79,9 +79,10 @@ Result<ExecCall> InterpreterOf(std::string_view head, ExecCall script) {
 Status CheckElf(const std::string& path, std::string_view head) {
   switch (ProgramKindOf(std::as_bytes(std::span(head)))) {
     case ProgramKind::kNoElf:
-      return InvalidArgument("{:?} is neither program nor script", path);
+      return InvalidArgument("{:?} is neither an ELF program nor a script",
+                             path);
     case ProgramKind::kOtherElf:
-      return Unsupported("execve of {:?}, which is no x86-64 program", path);
+      return Unsupported("{:?} is no x86-64 program", path);
     case ProgramKind::kX86_64:
       break;
   }

@@ -64,6 +64,12 @@ class RecordTest : public testing::TestWithParam<SoftwareSource> {
     EXPECT_TRUE(outcome.has_value()) << outcome.error().message;
     return outcome.has_value() ? outcome->failure : Failure();
   }
+  // Makes an executable file in folder_.
+  void WriteExecutable(const std::string& name, const std::string& text) {
+    const std::string path = folder_ + "/" + name;
+    std::ofstream(path) << text;
+    fs::permissions(path, fs::perms::owner_all);
+  }
   // Its exit status says whether all was as it should.
   void ExpectToEndWell(const std::vector<std::string>& command) {
     RecordOptions options = Options(command);
@@ -450,8 +456,7 @@ TEST_P(QemuRecordTest, AProgramThatGivesUpItsRightsLacksOnlyTheCoreDump) {
 
 // The kernel would refuse it, and the program go on.
 TEST_P(QemuRecordTest, AProgramThatIsReplacedByNoneThatQemuRunsIsRefused) {
-  std::ofstream(folder_ + "/elf32") << "\177ELF\1\1\1";
-  fs::permissions(folder_ + "/elf32", fs::perms::owner_all);
+  WriteExecutable("elf32", "\177ELF\1\1\1");
   const auto replaced =
       Record(Options({Tracee("endings"), "exec", folder_ + "/elf32"}));
   fs::remove(folder_ + "/elf32");
@@ -465,10 +470,24 @@ TEST_P(RecordTest, RefusalsNameTheReasonAndLeaveNothing) {
   const auto absent = Record(Options({"/no/such/program"}));
   ASSERT_FALSE(absent.has_value());
   EXPECT_EQ(absent.error().code, ErrorCode::kInvalidArgument);
-  const auto script = Record(Options({"/usr/bin/ldd"}));
-  ASSERT_FALSE(script.has_value());
-  EXPECT_THAT(script.error().message, HasSubstr("script"));
+  WriteExecutable("text", "no program\n");
+  WriteExecutable("script", "#!" + folder_ + "/text\n");
+  for (const char* name : {"/text", "/script"}) {
+    const auto text = Record(Options({folder_ + name}));
+    ASSERT_FALSE(text.has_value());
+    EXPECT_THAT(text.error().message,
+                HasSubstr("/text\" is neither an ELF program nor a script"));
+  }
+  fs::remove(folder_ + "/text");
+  fs::remove(folder_ + "/script");
   EXPECT_TRUE(fs::is_empty(folder_));
+}
+
+TEST_P(RecordTest, AScriptIsRunByItsInterpreter) {
+  WriteExecutable("script", "#!/bin/sh -e\nfalse || exit $1\n");
+  const auto outcome = Record(Options({folder_ + "/script", "3"}));
+  ASSERT_TRUE(outcome.has_value()) << outcome.error().message;
+  EXPECT_EQ(outcome->failure.exit_status, 3);
 }
 
 // Limited, so that this host bears it where the recorder does not refuse.
