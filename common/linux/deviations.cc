@@ -81,6 +81,8 @@ constexpr DeviationRow kDeviations[] = {
      kNotThere},
     {__NR_process_vm_writev, 0, kAllCalls, 0, When::kRefused,
      "process_vm_writev", kNotThere},
+    {__NR_get_mempolicy, 0, kAllCalls, 0, When::kRefused, "get_mempolicy",
+     kNotThere},
     {__NR_fanotify_init, 0, kAllCalls, 0, When::kRefused, "fanotify_init",
      kNotThere},
     {__NR_ptrace, 0, kAllCalls, 0, When::kRefused, "ptrace", kNotThere},
@@ -174,17 +176,23 @@ std::string TextAt(uint64_t addr, const LoadWord& load) {
   return text;
 }
 
-std::optional<std::string> DeviationOfOpen(uint64_t path, int64_t result,
-                                           const LoadWord& load) {
+// Those that count what the tracer has mapped in the program.
+constexpr std::string_view kOfItsMemory[] = {"status", "smaps", "smaps_rollup",
+                                             "statm"};
+
+// Of a call that opened one of `files`.
+std::optional<std::string> DeviationOfOpen(
+    uint64_t number, const std::array<uint64_t, 6>& args, int64_t result,
+    std::span<const std::string_view> files, const LoadWord& load) {
   constexpr std::string_view kOwn = "/proc/self/";
-  const std::string text = result < 0 ? "" : TextAt(path, load);
-  if (!text.starts_with(kOwn)) {
+  if (result < 0 || (number != __NR_open && number != __NR_openat)) {
     return std::nullopt;
   }
-  const std::string_view file = std::string_view(text).substr(kOwn.size());
-  return std::ranges::find(kOfTheRecorder, file) == std::end(kOfTheRecorder)
-             ? std::nullopt
-             : std::optional(fmt::format("{}: it tells of the recorder", text));
+  const std::string text = TextAt(args[number == __NR_open ? 0 : 1], load);
+  return text.starts_with(kOwn) &&
+                 std::ranges::count(files, text.substr(kOwn.size())) > 0
+             ? std::optional(fmt::format("{}: it tells of the recorder", text))
+             : std::nullopt;
 }
 
 }  // namespace
@@ -192,8 +200,9 @@ std::optional<std::string> DeviationOfOpen(uint64_t path, int64_t result,
 std::optional<std::string> DeviationOf(uint64_t number,
                                        const std::array<uint64_t, 6>& args,
                                        int64_t result, const LoadWord& load) {
-  if (number == __NR_open || number == __NR_openat) {
-    return DeviationOfOpen(args[number == __NR_open ? 0 : 1], result, load);
+  if (auto opened =
+          DeviationOfOpen(number, args, result, kOfTheRecorder, load)) {
+    return opened;
   }
   const auto* const row =
       std::ranges::find_if(kDeviations, [&](const DeviationRow& each) {
@@ -228,6 +237,12 @@ std::optional<std::string> DeviationOfGsBase(
     default:
       return std::nullopt;
   }
+}
+
+std::optional<std::string> DeviationOfMemoryFile(
+    uint64_t number, const std::array<uint64_t, 6>& args, int64_t result,
+    const LoadWord& load) {
+  return DeviationOfOpen(number, args, result, kOfItsMemory, load);
 }
 
 std::optional<std::string> DeviationOfMxcsr(uint32_t mxcsr) {

@@ -35,6 +35,11 @@ std::string DeviationOfVforkEnd();
 // `number` with `args` is another call.
 std::optional<std::string> DeviationOfGsBase(
     uint64_t number, const std::array<uint64_t, 6>& args);
+// Of a call that returned `result` and opened a file of procfs that counts what
+// the tracer has mapped in the program, too.
+std::optional<std::string> DeviationOfMemoryFile(
+    uint64_t number, const std::array<uint64_t, 6>& args, int64_t result,
+    const LoadWord& load);
 // Of LDMXCSR that loads `mxcsr`; nullopt: it masks all exceptions.
 std::optional<std::string> DeviationOfMxcsr(uint32_t mxcsr);
 // Of FNSTSW.

@@ -28,6 +28,7 @@ enum RawSize {
   kRawLengthAt = 6,
   kRawOnInterrupt = 7,
   kRawPages = 8,
+  kRawBits = 9,
 };
 
 // SyscallOutput of common/linux/syscall_table.h.

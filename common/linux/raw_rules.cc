@@ -19,6 +19,7 @@ static_assert(static_cast<int>(Extent::kVector) == kRawVector);
 static_assert(static_cast<int>(Extent::kFdSet) == kRawFdSet);
 static_assert(static_cast<int>(Extent::kOnInterrupt) == kRawOnInterrupt);
 static_assert(static_cast<int>(Extent::kPages) == kRawPages);
+static_assert(static_cast<int>(Extent::kBits) == kRawBits);
 static_assert(static_cast<int>(SyscallOutput::kNone) == kRawNoOutput);
 static_assert(static_cast<int>(SyscallOutput::kBuffer) == kRawOutputBuffer);
 static_assert(static_cast<int>(SyscallOutput::kVector) == kRawOutputVector);

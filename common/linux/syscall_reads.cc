@@ -79,6 +79,7 @@ class RowReads {
       case Extent::kLengthAt:
       case Extent::kOnInterrupt:
       case Extent::kPages:
+      case Extent::kBits:
         return;
     }
   }

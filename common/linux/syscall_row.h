@@ -105,6 +105,10 @@ constexpr Pointee OnInterrupt(uint8_t arg, uint16_t bytes) {
 constexpr Pointee Pages(uint8_t arg, uint8_t bytes_argument) {
   return {.arg = arg, .extent = Extent::kPages, .other = bytes_argument};
 }
+// Source: mm/mempolicy.c, copy_nodes_to_user: the call is told one more.
+constexpr Pointee Bits(uint8_t arg, uint8_t bits_argument) {
+  return {.arg = arg, .extent = Extent::kBits, .other = bits_argument};
+}
 constexpr Pointee Length(uint8_t arg, uint8_t other) {
   return {arg, Extent::kLength, other, sizeof(socklen_t)};
 }

@@ -44,7 +44,7 @@ constexpr bool IsPointer(const SyscallRow& row, uint8_t arg) {
 }
 
 // Where the order of Extent divides.
-constexpr bool IsWritten(Extent extent) { return extent <= Extent::kPages; }
+constexpr bool IsWritten(Extent extent) { return extent <= Extent::kBits; }
 constexpr bool IsRead(Extent extent) {
   return extent <= Extent::kVector || extent >= Extent::kLength;
 }

@@ -64,6 +64,7 @@ enum class Extent : uint8_t {
                  // and after the call; the length itself is written too
   kOnInterrupt,  // `bytes`, but only if the result is -EINTR
   kPages,        // a byte for each page of argument `other` bytes
+  kBits,         // words of 64 bits, for a bit fewer than argument `other`
   // Read only.
   kLength,    // `bytes`, if argument `other` is not null either
   kText,      // up to a NUL, which counts, too

@@ -64,6 +64,8 @@ static __noinline void CopyWritten(struct effects* effects,
     size = (state->args[0] + 63) / 64 * 8;
   } else if (written->size == kRawPages) {
     size = (other + 4095) / 4096;
+  } else if (written->size == kRawBits) {
+    size = (other + 62) / 64 * 8;
   } else if (written->size == kRawVector) {
     CopyVector(effects, addr, other, (__u64)result);
     return;

@@ -364,8 +364,18 @@ Status NativeCalls::Finish(NativeThread& thread, int64_t result) {
   if (state_.cpus != nullptr) {
     state_.cpus->End(thread.tid, thread.core, call, result, state_.memory);
   }
+  if (state_.leaps != nullptr) {
+    CLEW_RETURN_IF_ERROR(NoteMemoryFile(call, result));
+  }
   CLEW_ASSIGN_OR_RETURN(effects, EffectsOf(call, result, state_.memory));
   return Log(thread, result, effects);
+}
+
+Status NativeCalls::NoteMemoryFile(const SyscallCall& call, int64_t result) {
+  const auto phrase = DeviationOfMemoryFile(
+      call.number, call.args, result,
+      [&](uint64_t addr) { return state_.memory.Load<uint64_t>(addr); });
+  return phrase ? state_.NoteDeviation(*phrase) : Status();
 }
 
 Status NativeCalls::Log(NativeThread& thread, int64_t result,

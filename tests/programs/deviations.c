@@ -136,6 +136,9 @@ static int ProcessVm(long number) {
 }
 static int ProcessVmReadv(void) { return ProcessVm(SYS_process_vm_readv); }
 static int ProcessVmWritev(void) { return ProcessVm(SYS_process_vm_writev); }
+static int GetMempolicy(void) {
+  return IsThere(syscall(SYS_get_mempolicy, NULL, NULL, 0, NULL, 0));
+}
 static int FanotifyInit(void) {
   return IsThere(syscall(SYS_fanotify_init, 0, 0));
 }
@@ -383,6 +386,7 @@ static const struct {
               {"userfaultfd", Userfaultfd},
               {"process_vm_readv", ProcessVmReadv},
               {"process_vm_writev", ProcessVmWritev},
+              {"get_mempolicy", GetMempolicy},
               {"fanotify_init", FanotifyInit},
               {"mlock2(MLOCK_ONFAULT)", Mlock2},
               {"clone with flags", CloneFiles},

@@ -105,6 +105,8 @@ void AddWritten(const SyscallCall& call, const Pointee& written, int64_t result,
       return AddRange(addr, (ArgumentOf(call, 0) + 63) / 64 * 8, ranges);
     case Extent::kPages:
       return AddRange(addr, PagesIn(other), ranges);
+    case Extent::kBits:
+      return AddRange(addr, (other + 62) / 64 * 8, ranges);
     default:
       return;
   }

@@ -72,6 +72,8 @@ void TellWritten(Teller& teller, const ToldBefore& call,
     size = (call.arguments[0] + 63) / 64 * 8;
   } else if (written.size == kRawPages) {
     size = PagesIn(other);
+  } else if (written.size == kRawBits) {
+    size = (other + 62) / 64 * 8;
   } else if (written.size == kRawVector) {
     teller.TellVector(addr, other, result);
     return;
