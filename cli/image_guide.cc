@@ -36,30 +36,33 @@ Owner ImageGuide::OwnerOfData(TraceeAddr addr) {
 solver::CodeFacts ImageGuide::At(TraceeAddr ip) {
   solver::CodeFacts facts = {.owner = OwnerOfData(ip)};
   if (facts.owner == Owner::kLibrary) {
-    facts.lock = LockAt(ip);
+    facts.lock = FunctionAt(ip).lock;
   } else if (facts.owner == Owner::kProgram && unwinder_.HasLines(ip)) {
-    const CodePlace place = unwinder_.Find(ip);
-    if (place.file.empty()) {
-      facts = {.owner = Owner::kLibrary,
-               .lock = solver::LockCallNamed(place.symbol)};
+    const Function& function = FunctionAt(ip);
+    if (!function.has_lines) {
+      facts = {.owner = Owner::kLibrary, .lock = function.lock};
     }
   }
   return facts;
 }
 
-solver::LockCall ImageGuide::LockAt(TraceeAddr ip) {
+const ImageGuide::Function& ImageGuide::FunctionAt(TraceeAddr ip) {
   const auto after = functions_.upper_bound(ip.as_int());
   if (after != functions_.begin()) {
     const auto& [begin, function] = *std::prev(after);
     if (ip.as_int() - begin < function.size_bytes) {
-      return function.lock;
+      return function;
     }
   }
   const CodePlace place = unwinder_.Find(ip);
-  const solver::LockCall lock = solver::LockCallNamed(place.symbol);
-  functions_[ip.as_int() - place.symbol_offset] = {
-      .size_bytes = std::max<uint64_t>(place.symbol_bytes, 1), .lock = lock};
-  return lock;
+  const bool has_symbol = place.symbol_bytes != 0;
+  const uint64_t offset = has_symbol ? place.symbol_offset : place.row_offset;
+  const uint64_t bytes = has_symbol ? place.symbol_bytes : place.row_bytes;
+  Function& function = functions_[ip.as_int() - offset];
+  function = {.size_bytes = std::max(bytes, offset + 1),
+              .lock = solver::LockCallNamed(place.symbol),
+              .has_lines = !place.file.empty()};
+  return function;
 }
 
 }  // namespace clew::cli

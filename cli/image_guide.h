@@ -24,13 +24,14 @@ class ImageGuide final : public solver::CodeGuide {
   solver::Owner OwnerOfData(TraceeAddr addr) override;
 
  private:
-  // What a function of a library is. libdw looks through a whole table for
-  // each symbol.
+  // A function, or what of one without a symbol has one row in the unwinding
+  // table. libdw looks through a whole table for each symbol.
   struct Function {
     uint64_t size_bytes = 0;
     solver::LockCall lock = solver::LockCall::kNone;
+    bool has_lines = false;
   };
-  solver::LockCall LockAt(TraceeAddr ip);
+  const Function& FunctionAt(TraceeAddr ip);
 
   const decoder::LoadedImages& images_;
   decoder::Unwinder& unwinder_;
