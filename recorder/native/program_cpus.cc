@@ -3,7 +3,6 @@
 #include <asm/unistd_64.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstddef>
 
@@ -44,8 +43,7 @@ ProgramCpus ProgramCpus::OfLaunched(uint32_t cores) {
 
 ProgramCpus ProgramCpus::OfAttached(const std::vector<Tid>& threads) {
   ProgramCpus made;
-  made.recorders_ = CpusOf(0);
-  cpu_set_t common = made.recorders_;
+  cpu_set_t common = CpusOf(0);
   for (const Tid thread : threads) {
     const cpu_set_t cpus = CpusOf(thread.as_int());
     made.seen_.emplace(thread.as_int(), cpus);

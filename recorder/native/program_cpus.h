@@ -56,7 +56,7 @@ class ProgramCpus {
 
   bool is_launched_ = false;
   cpu_set_t all_ = {};
-  cpu_set_t recorders_ = {};           // before it bound itself
+  cpu_set_t recorders_ = {};           // launched: before it bound itself
   std::optional<cpu_set_t> one_ = {};  // attached: that they are bound to
   std::map<int32_t, cpu_set_t> seen_ = {};
 };
