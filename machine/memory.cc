@@ -1,7 +1,9 @@
 #include "machine/memory.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <numeric>
 #include <utility>
 
 #include "common/check.h"
@@ -31,8 +33,25 @@ uint64_t WordDigest(uint64_t addr, uint64_t word) {
   return word == 0 ? 0 : MixBits(word ^ MixBits(addr));
 }
 
+// What each page of a chunk weighs in the digest, so that a chunk that is
+// mapped all over counts without a look at its pages.
+constexpr auto kWeights = [] {
+  std::array<uint64_t, PageTable::kChunkPages> weights = {};
+  for (uint64_t i = 0; i < weights.size(); ++i) {
+    weights[i] = MixBits(i + 1);
+  }
+  return weights;
+}();
+constexpr uint64_t kWholeWeight =
+    std::accumulate(kWeights.begin(), kWeights.end(), uint64_t{0});
+
+uint64_t ProtectionDigest(uint64_t chunk, uint32_t prot) {
+  return MixBits(MixBits(chunk) + prot + 1);
+}
+
 uint64_t MappingDigest(uint64_t page_number, uint32_t prot) {
-  return MixBits(MixBits(page_number) + prot + 1);
+  return ProtectionDigest(page_number / PageTable::kChunkPages, prot) *
+         kWeights[page_number % PageTable::kChunkPages];
 }
 
 uint64_t SlotDigest(uint64_t page_number, const PageSlot& slot) {
@@ -50,6 +69,19 @@ uint64_t SlotDigest(uint64_t page_number, const PageSlot& slot) {
   return sum;
 }
 
+uint64_t DigestOf(const PageTable& pages) {
+  uint64_t sum = 0;
+  pages.ForEachPage([&](uint64_t page_number, const PageSlot& slot) {
+    sum += SlotDigest(page_number, slot);
+  });
+  pages.ForEachStretch([&](uint64_t first, uint64_t end, uint32_t prot) {
+    for (uint64_t chunk = first; chunk < end; ++chunk) {
+      sum += ProtectionDigest(chunk, prot) * kWholeWeight;
+    }
+  });
+  return sum;
+}
+
 // Never the same twice, see Memory::code_version.
 uint64_t NextCodeVersion() {
   static std::atomic<uint64_t> next = 1;
@@ -58,6 +90,34 @@ uint64_t NextCodeVersion() {
 
 bool Executable(const PageSlot& slot) {
   return slot.mapped && (slot.prot & kProtExec) != 0;
+}
+
+bool HasCode(const PageTable& pages) {
+  bool has_code = false;
+  pages.ForEachPage([&](uint64_t /*page_number*/, const PageSlot& slot) {
+    has_code |= Executable(slot);
+  });
+  pages.ForEachStretch(
+      [&](uint64_t /*first*/, uint64_t /*end*/, uint32_t prot) {
+        has_code |= (prot & kProtExec) != 0;
+      });
+  return has_code;
+}
+
+// Calls on_pages(first, end) for pages of chunks that [first, end) has in part,
+// on_chunks(first, end) for the chunks that it has whole.
+template <class OnPages, class OnChunks>
+void EachPart(uint64_t first, uint64_t end, OnPages on_pages,
+              OnChunks on_chunks) {
+  constexpr uint64_t kPages = PageTable::kChunkPages;
+  const uint64_t first_chunk = (first + kPages - 1) / kPages;
+  const uint64_t end_chunk = end / kPages;
+  if (first_chunk >= end_chunk) {
+    return on_pages(first, end);
+  }
+  on_pages(first, first_chunk * kPages);
+  on_chunks(first_chunk, end_chunk);
+  on_pages(end_chunk * kPages, end);
 }
 
 }  // namespace
@@ -88,7 +148,8 @@ Memory::Memory(Memory&& other) noexcept
       digest_(other.digest_),
       code_version_(other.code_version_),
       undo_(std::move(other.undo_)),
-      slots_(std::move(other.slots_)) {
+      slots_(std::move(other.slots_)),
+      parts_(std::move(other.parts_)) {
   Retrack();
   other.FlushTlb();
 }
@@ -101,6 +162,7 @@ Memory& Memory::operator=(Memory&& other) noexcept {
   code_version_ = other.code_version_;
   undo_ = std::move(other.undo_);
   slots_ = std::move(other.slots_);
+  parts_ = std::move(other.parts_);
   Retrack();
   FlushTlb();
   other.FlushTlb();
@@ -151,39 +213,98 @@ void Memory::ReplaceSlot(uint64_t page_number, PageSlot slot) {
   SetSlot(page_number, std::move(slot));
 }
 
+// Returns what the chunks from `first` up to `end` had.
+PageTable Memory::Exchange(uint64_t first, uint64_t end, PageTable part) {
+  PageTable old = pages_.TakeOut(first, end);
+  if (digest_on_) {
+    digest_ += DigestOf(part) - DigestOf(old);
+  }
+  if (HasCode(part) || HasCode(old)) {
+    BumpCodeVersion();
+  }
+  pages_.PutIn(std::move(part));
+  FlushTlb();
+  return old;
+}
+
+// Maps the chunks from `first` up to `end` zero; nullopt: unmaps them.
+void Memory::ReplaceChunks(uint64_t first, uint64_t end,
+                           std::optional<uint32_t> prot) {
+  constexpr uint64_t kPages = PageTable::kChunkPages;
+  const PageSlot* const old = pages_.Find(first * kPages);
+  const bool stays =
+      prot ? pages_.StretchEnd(first).value_or(0) >= end && old->prot == *prot
+           : pages_.FirstMapped(first * kPages, end * kPages) == end * kPages;
+  if (stays) {
+    return;
+  }
+  PageTable part;
+  if (prot) {
+    part.PutStretch(first, end, *prot);
+  }
+  PageTable had = Exchange(first, end, std::move(part));
+  if (undo_on_) {
+    undo_.push_back({first, parts_.size(), kPartEntry});
+    parts_.push_back({.end = end, .pages = std::move(had)});
+  }
+}
+
 void Memory::Map(uint64_t addr, uint64_t size_bytes, uint32_t prot) {
   if (size_bytes == 0) {
     return;
   }
-  const uint64_t end = PageEnd(addr, size_bytes);
-  for (uint64_t page = PageOf(addr); page < end; ++page) {
-    ReplaceSlot(page, PageSlot{nullptr, prot, true});
-  }
+  EachPart(
+      PageOf(addr), PageEnd(addr, size_bytes),
+      [&](uint64_t first, uint64_t end) {
+        for (uint64_t page = first; page < end; ++page) {
+          ReplaceSlot(page, PageSlot{nullptr, prot, true});
+        }
+      },
+      [&](uint64_t first, uint64_t end) { ReplaceChunks(first, end, prot); });
 }
 
 void Memory::Unmap(uint64_t addr, uint64_t size_bytes) {
   if (size_bytes == 0) {
     return;
   }
-  const uint64_t end = PageEnd(addr, size_bytes);
-  for (uint64_t page = pages_.FirstMapped(PageOf(addr), end); page < end;
-       page = pages_.FirstMapped(page + 1, end)) {
-    ReplaceSlot(page, PageSlot());
-  }
+  EachPart(
+      PageOf(addr), PageEnd(addr, size_bytes),
+      [&](uint64_t first, uint64_t end) {
+        for (uint64_t page = pages_.FirstMapped(first, end); page < end;
+             page = pages_.FirstMapped(page + 1, end)) {
+          ReplaceSlot(page, PageSlot());
+        }
+      },
+      [&](uint64_t first, uint64_t end) {
+        ReplaceChunks(first, end, std::nullopt);
+      });
 }
 
 void Memory::Protect(uint64_t addr, uint64_t size_bytes, uint32_t prot) {
   if (size_bytes == 0) {
     return;
   }
+  constexpr uint64_t kPages = PageTable::kChunkPages;
   const uint64_t end = PageEnd(addr, size_bytes);
-  for (uint64_t page = pages_.FirstMapped(PageOf(addr), end); page < end;
-       page = pages_.FirstMapped(page + 1, end)) {
-    PageSlot slot = *pages_.Find(page);
-    if (slot.prot != prot) {
-      slot.prot = prot;
-      ReplaceSlot(page, std::move(slot));
+  uint64_t page = pages_.FirstMapped(PageOf(addr), end);
+  while (page < end) {
+    const uint64_t chunk = page / kPages;
+    const uint64_t whole_end =
+        page % kPages != 0
+            ? chunk
+            : std::min(pages_.StretchEnd(chunk).value_or(chunk), end / kPages);
+    if (whole_end > chunk) {
+      ReplaceChunks(chunk, whole_end, prot);
+      page = whole_end * kPages;
+    } else {
+      PageSlot slot = *pages_.Find(page);
+      if (slot.prot != prot) {
+        slot.prot = prot;
+        ReplaceSlot(page, std::move(slot));
+      }
+      ++page;
     }
+    page = pages_.FirstMapped(page, end);
   }
 }
 
@@ -396,15 +517,19 @@ Memory::Mark Memory::SetMark() {
 }
 
 void Memory::Undo(const UndoEntry& entry) {
-  if (entry.size_bytes != kSlotEntry) {
+  if (entry.size_bytes == kSlotEntry) {
+    PageSlot slot = std::move(slots_[entry.old_bytes]);
+    slots_.resize(entry.old_bytes);
+    SetSlot(entry.addr, std::move(slot));
+  } else if (entry.size_bytes == kPartEntry) {
+    Part part = std::move(parts_[entry.old_bytes]);
+    parts_.resize(entry.old_bytes);
+    Exchange(entry.addr, part.end, std::move(part.pages));
+  } else {
     CopyIn(
         entry.addr,
         std::as_bytes(std::span(&entry.old_bytes, 1)).first(entry.size_bytes));
-    return;
   }
-  PageSlot slot = std::move(slots_[entry.old_bytes]);
-  slots_.resize(entry.old_bytes);
-  SetSlot(entry.addr, std::move(slot));
 }
 
 void Memory::RollBack(Mark mark) {
@@ -426,6 +551,7 @@ void Memory::DropMarks() {
   Retrack();
   undo_.clear();
   slots_.clear();
+  parts_.clear();
 }
 
 void Memory::EnableDigest() {
@@ -434,10 +560,7 @@ void Memory::EnableDigest() {
   }
   digest_on_ = true;
   Retrack();
-  digest_ = 0;
-  pages_.ForEach([&](uint64_t page_number, const PageSlot& slot) {
-    digest_ += SlotDigest(page_number, slot);
-  });
+  digest_ = DigestOf(pages_);
 }
 
 void Memory::EnableRelativeDigest() {

@@ -111,13 +111,21 @@ class Memory {
     std::byte* host = nullptr;
   };
   using Tlb = std::array<TlbEntry, kTlbEntries>;
-  // One thing to undo: up to 8 bytes of contents, or a whole slot.
+  // One thing to undo: up to 8 bytes of contents, a slot, or many.
   struct UndoEntry {
     uint64_t addr = 0;
     uint64_t old_bytes = 0;
-    uint32_t size_bytes = 0;  // kSlotEntry: slots_[old_bytes] was at addr
+    // kSlotEntry: slots_[old_bytes] was page `addr`. kPartEntry: the chunks
+    // from `addr` on had parts_[old_bytes].
+    uint32_t size_bytes = 0;
   };
   static constexpr uint32_t kSlotEntry = 0;
+  static constexpr uint32_t kPartEntry = UINT32_MAX;
+  // What some chunks had, the last of which is before `end`.
+  struct Part {
+    uint64_t end = 0;
+    PageTable pages;
+  };
 
   static size_t TlbIndex(uint64_t addr) {
     return (addr >> kPageShift) % kTlbEntries;
@@ -138,6 +146,9 @@ class Memory {
   void LogOldBytes(uint64_t addr, const std::byte* bytes, size_t size_bytes);
   void ReplaceSlot(uint64_t page_number, PageSlot slot);
   void SetSlot(uint64_t page_number, PageSlot slot);
+  PageTable Exchange(uint64_t first, uint64_t end, PageTable part);
+  void ReplaceChunks(uint64_t first, uint64_t end,
+                     std::optional<uint32_t> prot);
   void Undo(const UndoEntry& entry);
   void FlushTlb() const;
   void ForgetInTlb(uint64_t page_number) const;
@@ -154,6 +165,7 @@ class Memory {
   uint64_t code_version_ = 0;
   std::vector<UndoEntry> undo_;
   std::vector<PageSlot> slots_;  // that kSlotEntry entries name
+  std::vector<Part> parts_;      // that kPartEntry entries name
 };
 
 }  // namespace clew::machine

@@ -7,7 +7,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
+#include <utility>
 
 #include "common/digest.h"
 #include "common/inputs.h"
@@ -17,6 +19,7 @@ namespace {
 
 constexpr uint64_t kBase = 0x7000000;
 constexpr uint64_t kPages = 6;
+constexpr uint64_t kChunkBytes = PageTable::kChunkPages * kPageBytes;
 
 struct ModelPage {
   uint32_t prot = 0;
@@ -265,6 +268,166 @@ TEST_F(MemoryTest, ARelativeDigestComparesWhatComesAfterIt) {
     // Counted anew.
     copy.EnableRelativeDigest();
     EXPECT_EQ(copy.digest(), 0u);
+  }
+}
+
+// Many pages at a time, whose first and last are near the ends of chunks; the
+// model is of their protections and a word of each page.
+class StretchTest : public testing::Test {
+ protected:
+  static constexpr uint64_t kFirst = 8 * PageTable::kChunkPages;
+  static constexpr uint64_t kEnd = kFirst + 5 * PageTable::kChunkPages;
+  struct Place {
+    uint32_t prot = 0;
+    uint64_t word = 0;
+    bool operator==(const Place&) const = default;
+  };
+  using Places = std::map<uint64_t, Place>;  // by page
+
+  uint64_t RandomPage() {
+    const uint64_t near =
+        kFirst + random_.Below(6) * PageTable::kChunkPages + random_.Below(5);
+    return std::clamp<uint64_t>(near - 2, kFirst, kEnd - 1);
+  }
+
+  void Step(Memory& memory, Places& places) {
+    uint64_t first = RandomPage();
+    uint64_t end = RandomPage();
+    if (first > end) {
+      std::swap(first, end);
+    }
+    ++end;
+    const uint64_t addr = first * kPageBytes;
+    const uint64_t size = (end - first) * kPageBytes;
+    const auto prot = static_cast<uint32_t>(random_.Below(4));
+    const auto begin = places.lower_bound(first);
+    switch (random_.Below(6)) {
+      case 0:
+        memory.Map(addr, size, prot);
+        for (uint64_t page = first; page < end; ++page) {
+          places[page] = {.prot = prot};
+        }
+        break;
+      case 1:
+        memory.Unmap(addr, size);
+        places.erase(begin, places.lower_bound(end));
+        break;
+      case 2:
+        memory.Protect(addr, size, prot);
+        for (auto at = begin; at != places.end() && at->first < end; ++at) {
+          at->second.prot = prot;
+        }
+        break;
+      case 3:
+        memory.Clear(addr, size);
+        for (auto at = begin; at != places.end() && at->first < end; ++at) {
+          at->second.word = 0;
+        }
+        break;
+      default:
+        PokeWord(memory, places, first);
+        break;
+    }
+  }
+  void PokeWord(Memory& memory, Places& places, uint64_t page) {
+    const uint64_t word = random_.Next();
+    const auto place = places.find(page);
+    ASSERT_EQ(
+        memory.Poke(page * kPageBytes + 8, std::as_bytes(std::span(&word, 1))),
+        place != places.end());
+    if (place != places.end()) {
+      place->second.word = word;
+    }
+  }
+
+  static Places PlacesOf(const Memory& memory) {
+    Places places;
+    for (uint64_t page = kFirst; page < kEnd; ++page) {
+      if (const auto prot = memory.ProtectionAt(page * kPageBytes)) {
+        uint64_t word = 0;
+        EXPECT_TRUE(memory.Peek(page * kPageBytes + 8,
+                                std::as_writable_bytes(std::span(&word, 1))));
+        places[page] = {.prot = *prot, .word = word};
+      }
+    }
+    return places;
+  }
+  static uint64_t DigestOf(const Places& places) {
+    Memory memory;
+    for (const auto& [page, place] : places) {  // one by one: no stretch
+      memory.Map(page * kPageBytes, kPageBytes, place.prot);
+      EXPECT_TRUE(memory.Poke(page * kPageBytes + 8,
+                              std::as_bytes(std::span(&place.word, 1))));
+    }
+    memory.EnableDigest();
+    return memory.digest();
+  }
+
+  Random random_{11};
+};
+
+TEST_F(StretchTest, AgreesWithTheModel) {
+  Memory memory;
+  Places places;
+  memory.EnableDigest();
+  for (int i = 0; i < 400; ++i) {
+    const uint64_t before = memory.digest();
+    const Places places_before = places;
+    Step(memory, places);
+    ASSERT_TRUE(PlacesOf(memory) == places) << i;
+    ASSERT_EQ(memory.digest() == before, places == places_before) << i;
+    if (i % 10 == 0) {
+      ASSERT_EQ(memory.digest(), DigestOf(places)) << i;
+    }
+  }
+}
+
+TEST_F(StretchTest, RollBackAndCopiesRestoreEverything) {
+  Memory memory;
+  Places places;
+  memory.EnableDigest();
+  for (int round = 0; round < 60; ++round) {
+    Step(memory, places);
+    const Memory snapshot = memory;
+    const auto mark = memory.SetMark();
+    const Places at_mark = places;
+    const uint64_t digest = memory.digest();
+    for (uint64_t i = random_.Below(12); i > 0; --i) {
+      Step(memory, places);
+    }
+    ASSERT_TRUE(PlacesOf(memory) == places) << round;
+    memory.RollBack(mark);
+    ASSERT_TRUE(PlacesOf(memory) == at_mark) << round;
+    ASSERT_TRUE(PlacesOf(snapshot) == at_mark) << round;
+    ASSERT_EQ(memory.digest(), digest);
+    places = at_mark;
+    if (round % 5 == 0) {
+      memory.DropMarks();
+    }
+  }
+}
+
+// Some TiB cost no more than a page: mapped, protected, used in the middle, and
+// given back.
+TEST_F(StretchTest, WhatIsReservedCostsNothing) {
+  constexpr uint64_t kReserved = uint64_t{1} << 40;
+  constexpr uint64_t kMiddle = kReserved + (kReserved / 2 | kPageBytes);
+  Memory memory;
+  for (int i = 0; i < 1000; ++i) {
+    const auto mark = memory.SetMark();
+    memory.Map(kReserved, kReserved, 0);
+    memory.Protect(kReserved, kReserved, kProtRead);
+    memory.Protect(kMiddle, kPageBytes, kProtRead | kProtWrite);
+    ASSERT_FALSE(memory.Store(kMiddle - 8, uint64_t{1}));
+    ASSERT_TRUE(memory.Store(kMiddle, uint64_t{1}));
+    uint64_t value = 1;
+    ASSERT_TRUE(memory.Load(kReserved + kReserved - 8, value));
+    ASSERT_EQ(value, 0u);
+    memory.Unmap(kReserved + kChunkBytes, kReserved);
+    ASSERT_TRUE(memory.ProtectionAt(kReserved).has_value());
+    ASSERT_FALSE(memory.ProtectionAt(kMiddle).has_value());
+    memory.RollBack(mark);
+    ASSERT_FALSE(memory.ProtectionAt(kReserved).has_value());
   }
 }
 
