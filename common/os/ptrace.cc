@@ -112,6 +112,17 @@ bool HasEnded(int32_t process, Tid thread) {
   return state == '\0' || state == 'Z' || state == 'X';
 }
 
+// Its threads, also those that have ended and nobody has waited for.
+std::vector<int32_t> TasksOf(int32_t process) {
+  std::vector<int32_t> tasks;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(
+           fmt::format("/proc/{}/task", process), error)) {
+    tasks.push_back(std::stoi(entry.path().filename().string()));
+  }
+  return tasks;
+}
+
 // Of a file of procfs, which does not say how long it is; empty if it is not
 // there.
 std::string TextOf(const std::string& path) {
@@ -173,6 +184,7 @@ Result<TraceeStop> Interpret(int32_t process, Tid thread, int status,
     stop.kind = TraceeStop::Kind::kExec;
   } else if (status >> 16 == PTRACE_EVENT_STOP) {
     stop.kind = TraceeStop::Kind::kTrap;
+    stop.is_without_signal = true;
   } else if (WSTOPSIG(status) == SIGTRAP &&
              !(tell_traps && IsSentTrap(thread))) {
     stop.kind = TraceeStop::Kind::kTrap;
@@ -227,12 +239,9 @@ Status TracedProcess::StopAll() {
   std::set<int32_t> seen;
   for (bool found = true; found;) {
     found = false;
-    std::error_code error;
-    for (const auto& entry : std::filesystem::directory_iterator(
-             fmt::format("/proc/{}/task", process_), error)) {
-      const Tid thread(std::stoi(entry.path().filename().string()));
-      if (seen.insert(thread.as_int()).second) {
-        CLEW_RETURN_IF_ERROR(StopNew(thread));
+    for (const int32_t thread : TasksOf(process_)) {
+      if (seen.insert(thread).second) {
+        CLEW_RETURN_IF_ERROR(StopNew(Tid(thread)));
         found = true;
       }
     }
@@ -340,7 +349,8 @@ Result<TraceeStop> TracedProcess::Execute(Tid thread) {
       }
       return stop;
     }
-    for (const int32_t other : std::set(threads_)) {
+    // Some may have been made just now, and not be known yet.
+    for (const int32_t other : TasksOf(process_)) {
       if (other != process_ && other != thread.as_int() && HasEnded(other)) {
         CLEW_RETURN_IF_ERROR(Wait(Tid(other), true));
       }

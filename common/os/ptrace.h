@@ -41,6 +41,9 @@ struct TraceeStop {
   int signal = 0;
   int exit_status = 0;
   Tid new_thread;
+  // Of a process that was attached to: a kTrap without a signal, as the thread
+  // was interrupted or has just begun.
+  bool is_without_signal = false;
 };
 
 // How a program is started to be traced.
@@ -90,6 +93,9 @@ class TracedProcess {
   // The process and its first thread have the same number.
   int32_t process() const { return process_; }
   bool is_attached() const { return attached_; }
+  // Whether some thread of a process that was attached to had filters of system
+  // calls that this process has not.
+  bool has_filters() const { return has_filters_; }
   Tid first_thread() const { return Tid(process_); }
   // All that have not been reaped, by number.
   std::vector<Tid> Threads() const;
