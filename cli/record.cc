@@ -55,6 +55,7 @@ Examples:
   clew record --source qemu -o run.clew -- ./racey            in QEMU
   clew record --source step -o run.clew -- ./racey            step by step
   clew record --pid 4711 -o run.clew                          one that runs
+  clew record --free --pid 4711 -o run.clew                   at its own speed
   clew record --unit nginx.service -o run.clew
   clew record --source step --inputs -o run.clew -- ./racey   inputs by eBPF
   clew record --source perf -o run.clew -- ./server           on Intel PT
@@ -280,9 +281,6 @@ Status SetAttachOptions(const Command& command, RecordOptions& options) {
   const std::string to = FirstGiven(command, {"--unit", "--pid"});
   if (options.source == "qemu") {
     return InvalidArgument("{} is not for --source qemu", to);
-  }
-  if (options.record.is_free) {
-    return InvalidArgument("{} is not for --free: leave out one of them", to);
   }
   if (const std::string name = LaunchOnly(command); !name.empty()) {
     return InvalidArgument("{} attaches to a process that runs: leave out {}",

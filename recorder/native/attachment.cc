@@ -99,18 +99,18 @@ Status Attachment::PrepareThread(TracedProcess& process, Tid tid,
   return {};
 }
 
-bool Attachment::AddRseq(Tid thread, const TracedProcess::Rseq& rseq) {
-  if (std::ranges::none_of(
-          threads_, [](const Thread& each) { return each.rseq.addr != 0; })) {
-    return false;
-  }
+bool Attachment::has_rseq() const {
+  return std::ranges::any_of(
+      threads_, [](const Thread& each) { return each.rseq.addr != 0; });
+}
+
+void Attachment::AddRseq(Tid thread, const TracedProcess::Rseq& rseq) {
   const auto known = std::ranges::find(threads_, thread, &Thread::tid);
   if (known != threads_.end()) {
     known->rseq = rseq;
   } else {
     threads_.push_back({.tid = thread, .rseq = rseq});
   }
-  return true;
 }
 
 // The kernel would do so before the thread goes on, wherever that was, and set

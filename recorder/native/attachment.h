@@ -48,10 +48,11 @@ class Attachment {
     return rseq_ == RseqIs::kKept ? thread.rseq.addr : 0;
   }
 
+  // Whether some thread had it.
+  bool has_rseq() const;
   // A thread registers rseq: it was made before attaching, or by a thread that
-  // had decided on it then. Keeps that for Undo. Returns false if the program
-  // had no rseq.
-  bool AddRseq(Tid thread, const TracedProcess::Rseq& rseq);
+  // had decided on it then. Keeps that for Undo.
+  void AddRseq(Tid thread, const TracedProcess::Rseq& rseq);
 
   struct Stopped {
     Tid tid;

@@ -79,17 +79,6 @@ user_regs_struct ShownBehind(const SyscallCall& call,
   return registers;
 }
 
-// Source: kernel/rseq.c, SYSCALL_DEFINE4(rseq).
-bool RegistersRseq(const SyscallCall& call) {
-  return call.number == __NR_rseq && call.args[2] == 0;
-}
-
-TracedProcess::Rseq RseqOf(const SyscallCall& call) {
-  return {.addr = call.args[0],
-          .size_bytes = static_cast<uint32_t>(call.args[1]),
-          .signature = static_cast<uint32_t>(call.args[3])};
-}
-
 }  // namespace
 
 Result<std::optional<ComingCall>> NativeCalls::Coming(NativeThread& thread) {
@@ -207,8 +196,8 @@ Result<bool> NativeCalls::BeginInKernel(NativeThread& thread,
                      SyscallName(call.number)))
                : false;
   }
-  if (RegistersRseq(call) && state_.on_rseq &&
-      state_.on_rseq(thread.tid, RseqOf(call))) {
+  if (state_.has_rseq && RegistersRseq(call)) {
+    state_.NoteRseq(thread, call);
     CLEW_RETURN_IF_ERROR(Answer(thread, registers, 0));
     return true;
   }

@@ -61,6 +61,16 @@ Result<std::optional<NativeEnd>> NativeRun::Run() {
   return state_.end;
 }
 
+// If each thread is about to receive a signal, none can be asked to; what stays
+// does no harm.
+Status NativeRun::Leave(const std::vector<Attachment::Stopped>& threads) {
+  const auto free = std::ranges::find(threads, 0, &Attachment::Stopped::signal);
+  if (state_.leaps != nullptr && free != threads.end()) {
+    (void)state_.leaps->Leave(free->tid);
+  }
+  return {};
+}
+
 // Not before something ran: nothing can be made of a bundle without a stream.
 bool NativeRun::IsToldToEnd() const {
   return state_.CountInsns() > 0 && state_.is_over && state_.is_over();

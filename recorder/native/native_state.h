@@ -100,6 +100,11 @@ struct NativeEnd {
   int code = 0;  // si_code of the signal
 };
 
+// Source: kernel/rseq.c, SYSCALL_DEFINE4(rseq).
+inline bool RegistersRseq(const SyscallCall& call) {
+  return call.number == __NR_rseq && call.args[2] == 0;
+}
+
 // What every part of a recording by stepping stands on.
 struct NativeState {
   const PluginConfig& config;
@@ -118,8 +123,10 @@ struct NativeState {
   // A process that `parent` has made is about to be let go, and `child`, its
   // only thread, is stopped; may be null.
   std::function<Status(Tid child, Tid parent)> on_child = {};
-  // A thread registers rseq(2): whether it is told that it has. May be null.
-  std::function<bool(Tid thread, const TracedProcess::Rseq& rseq)> on_rseq = {};
+  // The program had it when it was attached to: a thread that registers
+  // rseq(2) is told that it has, and `on_rseq` is called.
+  bool has_rseq = false;
+  std::function<void(Tid thread, const TracedProcess::Rseq& rseq)> on_rseq = {};
   // A signal would have stopped the program: returns when it goes on. May be
   // null.
   std::function<void(int signal)> on_stop = {};
@@ -168,6 +175,12 @@ struct NativeState {
     thread.inputs =
         std::make_unique<InputWriter>(thread.tid, std::move(file), memory);
     return {};
+  }
+  // REQUIRES: has_rseq; RegistersRseq(call).
+  void NoteRseq(const NativeThread& thread, const SyscallCall& call) const {
+    on_rseq(thread.tid, {.addr = call.args[0],
+                         .size_bytes = static_cast<uint32_t>(call.args[1]),
+                         .signature = static_cast<uint32_t>(call.args[3])});
   }
   // `call` of `thread`, exit or exit_group, ends the program.
   void EndByExit(const NativeThread& thread, const SyscallCall& call) {

@@ -5,8 +5,10 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "common/result.h"
+#include "recorder/native/attachment.h"
 #include "recorder/native/native_state.h"
 
 namespace clew::recorder {
@@ -25,6 +27,10 @@ class ProgramRun {
   [[nodiscard]] virtual Result<std::optional<NativeEnd>> Run() = 0;
   // How often another thread went on.
   virtual uint64_t handovers() const = 0;
+  // Takes out of the program what it has of this. REQUIRES: Run has returned
+  // how it ends; `threads` are all that it has, stopped where it is to go on.
+  [[nodiscard]] virtual Status Leave(
+      const std::vector<Attachment::Stopped>& threads) = 0;
 };
 
 // Makes what lets the program go that `state` has, which outlives it.

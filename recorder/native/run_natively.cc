@@ -189,18 +189,8 @@ struct Recorded {
   std::optional<ProgramCpus> cpus = {};
 };
 
-// Takes out of the program what leaps have there. If each thread is about to
-// receive a signal, none can be asked to; what stays does no harm.
-void EndLeaps(NativeState& state,
-              const std::vector<Attachment::Stopped>& stopped) {
-  const auto free = std::ranges::find(stopped, 0, &Attachment::Stopped::signal);
-  if (state.leaps != nullptr && free != stopped.end()) {
-    (void)state.leaps->Leave(free->tid);
-  }
-}
-
 // The process goes on unrecorded.
-Status LetGo(NativeState& state, Recorded& recorded) {
+Status LetGo(NativeState& state, Recorded& recorded, ProgramRun& run) {
   CLEW_RETURN_IF_ERROR(StopBlocked(state));
   CLEW_RETURN_IF_ERROR(state.Settle());
   std::vector<Attachment::Stopped> stopped;
@@ -218,7 +208,7 @@ Status LetGo(NativeState& state, Recorded& recorded) {
     CLEW_RETURN_IF_ERROR(
         recorded.attachment->Undo(state.process, state.memory, stopped));
   }
-  EndLeaps(state, stopped);
+  CLEW_RETURN_IF_ERROR(run.Leave(stopped));
   for (const Attachment::Stopped& thread : stopped) {
     if (recorded.cpus) {
       recorded.cpus->Release(thread.tid);
@@ -285,10 +275,10 @@ Result<NativeState> MakeState(Recorded& recorded) {
           [&recorded](Tid child, Tid parent) {
             return FreeChild(recorded, child, parent);
           },
+      .has_rseq = recorded.attachment && recorded.attachment->has_rseq(),
       .on_rseq =
           [&recorded](Tid thread, const TracedProcess::Rseq& rseq) {
-            return recorded.attachment &&
-                   recorded.attachment->AddRseq(thread, rseq);
+            recorded.attachment->AddRseq(thread, rseq);
           },
       .on_stop = recorded.on_stop,
       .before_insn = recorded.before_insn,
@@ -341,7 +331,7 @@ Result<std::optional<int>> RunProgram(Recorded& recorded) {
   const auto end = (*run)->Run();
   if (!end) {
     if (recorded.attachment) {
-      (void)LetGo(state, recorded);  // the error of the recording is told
+      (void)LetGo(state, recorded, **run);  // why it failed is told
     }
     return std::unexpected(end.error());
   }
@@ -358,7 +348,7 @@ Result<std::optional<int>> RunProgram(Recorded& recorded) {
   CLEW_RETURN_IF_ERROR(file.Close());
   if (recorded.process.is_attached() && IsCutOff(outcome.failure)) {
     const Status over = recorded.ended();
-    CLEW_RETURN_IF_ERROR(LetGo(state, recorded));
+    CLEW_RETURN_IF_ERROR(LetGo(state, recorded, **run));
     CLEW_RETURN_IF_ERROR(over);
     return 0;
   }
@@ -410,6 +400,7 @@ Result<int> RunAttached(const NativeAttach& attach) {
                        .inputs_are_tapped = attach.inputs_are_tapped,
                        .before_insn = attach.before_insn,
                        .make_leaps = attach.make_leaps,
+                       .make_run = attach.make_run,
                        .begun = attach.begun,
                        .ended = attach.ended};
   CLEW_ASSIGN_OR_RETURN(memory, GuestMemory::OpenOf(attach.process));
@@ -420,7 +411,9 @@ Result<int> RunAttached(const NativeAttach& attach) {
                                                 : Attachment::RseqIs::kEnded));
   recorded.uses_timers = attachment.uses_timers();
   recorded.attachment = std::move(attachment);
-  recorded.cpus = ProgramCpus::OfAttached(recorded.process.Threads());
+  if (!attach.make_run) {
+    recorded.cpus = ProgramCpus::OfAttached(recorded.process.Threads());
+  }
   const Status may_go_on = attach.stopped();
   if (!may_go_on) {
     GiveBack(recorded);

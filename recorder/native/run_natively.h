@@ -56,6 +56,7 @@ struct NativeAttach {
   bool inputs_are_tapped = false;
   BeforeInsn before_insn;  // may be null
   LeapsMaker make_leaps;   // null: each instruction is stepped
+  RunMaker make_run;       // as with NativeLaunch
 };
 
 // Runs the program on this host's CPU, one instruction at a time, and leaves in
@@ -75,7 +76,7 @@ struct NativeAttach {
 // Records a process from here on, as RunNatively does; 0 as wait status says
 // that it was let go. Whatever ends the recording, the process goes on, or ends
 // as it would have without. Fails besides as TracedProcess::Attach,
-// Attachment::Make and `make_leaps` do.
+// Attachment::Make, `make_leaps` and `make_run` do.
 [[nodiscard]] Result<int> RunAttached(const NativeAttach& attach);
 
 }  // namespace clew::recorder

@@ -46,10 +46,13 @@ Disposition DispositionOf(const TracedProcess& process, Tid thread,
   return DispositionIn(StatusOf(process, thread), signal);
 }
 
+uint64_t SignalsBlockedBy(const TracedProcess& process, Tid thread) {
+  return StatusMask(StatusOf(process, thread), "SigBlk");
+}
+
 bool IsDropped(const TracedProcess& process, Tid thread, int signal) {
-  return IsDropped(
-      process, thread, signal,
-      StatusMask(StatusOf(process, process.first_thread()), "SigBlk"));
+  return IsDropped(process, thread, signal,
+                   SignalsBlockedBy(process, process.first_thread()));
 }
 
 bool IsDropped(const TracedProcess& process, Tid thread, int signal,

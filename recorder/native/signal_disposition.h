@@ -14,6 +14,9 @@ enum class Disposition : uint8_t { kHandled, kIgnored, kStops, kEnds };
 // Of a signal to that thread.
 Disposition DispositionOf(const TracedProcess& process, Tid thread, int signal);
 
+// As procfs tells it, a bit each, from signal 1 on.
+uint64_t SignalsBlockedBy(const TracedProcess& process, Tid thread);
+
 // Whether nothing would have come of the signal if nobody traced the process
 // (what stops a process counts as nothing): it is ignored, and the thread that
 // it was sent to does not block it, which is taken to be the first one. The

@@ -210,6 +210,11 @@ LeapsMaker LeapsFor(const RecordOptions& options) {
                                                    : nullptr;
 }
 
+// Null: one thread runs at a time.
+RunMaker RunFor(const RecordOptions& options) {
+  return options.is_free ? RunMaker(tracer::MakeFreeRun) : nullptr;
+}
+
 Result<Ran> Attach(const RecordOptions& options, const PluginConfig& config,
                    Inputs& inputs) {
   Ran ran;
@@ -225,7 +230,8 @@ Result<Ran> Attach(const RecordOptions& options, const PluginConfig& config,
                    .ended = [&] { return inputs.Finish(); },
                    .inputs_are_tapped = inputs.are_tapped(),
                    .before_insn = options.before_insn,
-                   .make_leaps = LeapsFor(options)}));
+                   .make_leaps = LeapsFor(options),
+                   .make_run = RunFor(options)}));
   CLEW_ASSIGN_OR_RETURN(outcome, ReadOutcome(config, wait_status));
   ran.outcome = std::move(outcome);
   return ran;
@@ -237,21 +243,20 @@ Result<int> RunCommand(const RecordOptions& options, const PluginConfig& config,
   const bundle::Surroundings surroundings =
       options.surroundings.value_or(bundle::Surroundings());
   if (options.source != SoftwareSource::kQemu) {
-    return RunNatively(
-        {.command = options.command,
-         .surroundings = surroundings,
-         .config = config,
-         .enter_group = [&] { group.EnterInChild(); },
-         .started = [&](pid_t pid) -> Status {
-           group.Add(pid);
-           CLEW_RETURN_IF_ERROR(inputs.Open(pid));
-           return inputs.Start();
-         },
-         .inputs_are_tapped = inputs.are_tapped(),
-         .before_insn = options.before_insn,
-         .make_leaps = LeapsFor(options),
-         .make_run = options.is_free ? RunMaker(tracer::MakeFreeRun) : nullptr,
-         .on_stop = [&](int signal) { group.OnStop(signal); }});
+    return RunNatively({.command = options.command,
+                        .surroundings = surroundings,
+                        .config = config,
+                        .enter_group = [&] { group.EnterInChild(); },
+                        .started = [&](pid_t pid) -> Status {
+                          group.Add(pid);
+                          CLEW_RETURN_IF_ERROR(inputs.Open(pid));
+                          return inputs.Start();
+                        },
+                        .inputs_are_tapped = inputs.are_tapped(),
+                        .before_insn = options.before_insn,
+                        .make_leaps = LeapsFor(options),
+                        .make_run = RunFor(options),
+                        .on_stop = [&](int signal) { group.OnStop(signal); }});
   }
   return RunUnderQemu({.command = options.command,
                        .surroundings = surroundings,

@@ -1,6 +1,7 @@
 #include "recorder/tracer/free_run.h"
 
 #include <asm/unistd_64.h>
+#include <sched.h>
 #include <sys/user.h>
 #include <unistd.h>
 #include <x86intrin.h>
@@ -13,15 +14,17 @@
 #include <utility>
 #include <vector>
 
-#include "common/linux/raw_rules.h"
 #include "common/linux/syscall_result.h"
 #include "common/linux/syscall_table.h"
 #include "common/user_registers.h"
 #include "recorder/native/native_run.h"
 #include "recorder/native/signal_disposition.h"
+#include "recorder/tracer/death_mark.h"
+#include "recorder/tracer/free_start.h"
 #include "recorder/tracer/free_threads.h"
 #include "recorder/tracer/image.h"
 #include "recorder/tracer/inject.h"
+#include "recorder/tracer/leave_runtime.h"
 #include "recorder/tracer/places.h"
 #include "recorder/tracer/raised_signals.h"
 #include "recorder/tracer/shared_memory.h"
@@ -58,15 +61,8 @@ constexpr milliseconds kHangAfter(200);
 // How long threads may take to stop.
 constexpr milliseconds kStopWithin(10'000);
 
-void FillRules(InputRules& rules) {
-  for (uint64_t number = 0; number < rules.calls.size(); ++number) {
-    rules.calls[number] = RuleFor(number);
-  }
-  const std::vector<RawRequestRule> requests = RequestRules();
-  rules.request_count =
-      static_cast<uint32_t>(std::min(requests.size(), rules.requests.size()));
-  std::copy_n(requests.begin(), rules.request_count, rules.requests.begin());
-}
+// As many as can be blocked.
+constexpr uint64_t kAllSignals = ~(SignalBit(SIGKILL) | SignalBit(SIGSTOP));
 
 class FreeRun final : public recorder::ProgramRun {
  public:
@@ -77,56 +73,57 @@ class FreeRun final : public recorder::ProgramRun {
         threads_(state, shared_) {}
 
   Status Begin() {
-    SharedHeader& header = shared_.header();
-    header.tells_inputs = 1;
-    FillRules(shared_.rules());
-    CLEW_RETURN_IF_ERROR(Inject(process_, shared_));
-    state_.hidden = MemoryOf(header.places);
-    state_.insns = 0;
-    begun_.insert(process_.first_thread());
+    CLEW_RETURN_IF_ERROR(StartFree(state_, shared_));
+    mark_.emplace(shared_.header().recorder);
+    for (const auto& thread : state_.threads) {
+      begun_.insert(thread->tid);
+    }
     return {};
   }
-
   Result<std::optional<NativeEnd>> Run() override {
-    began_ = Clock::now();
-    last_news_ = began_;
-    CLEW_RETURN_IF_ERROR(process_.Continue(process_.first_thread(), 0));
-    while (!state_.end && !state_.replaced) {
-      CLEW_RETURN_IF_ERROR(Look());
+    const Status ran = RunToEnd();
+    if (!ran) {
+      shared_.header().is_stopping.store(0);
     }
-    if (state_.replaced) {
-      shared_.EndReading();
-      return std::nullopt;
-    }
-    CLEW_RETURN_IF_ERROR(StopAll());
     shared_.EndReading();
+    CLEW_RETURN_IF_ERROR(ran);
     return state_.end;
   }
-
   uint64_t handovers() const override { return 0; }
+  Status Leave(
+      const std::vector<recorder::Attachment::Stopped>& threads) override;
 
  private:
   using Thread = FreeThreads::Thread;
   using Stopped = FreeThreads::Stopped;
 
+  Status LetThreadsBegin();
+  Status RunToEnd();
   Status Look();
   Result<bool> LookAtStops();
   Status OnStop(Tid tid, const TraceeStop& stop);
+  Result<Thread*> FindNow(Tid tid);
+  Status OnFork(Tid parent, Tid child);
+  Status FreeProcess(Tid parent, Tid child);
   Status OnSignal(Tid tid, int signal);
   bool IsDropped(Tid tid, int signal);
+  uint64_t MaskOfFirst();
   Status OnPark(Tid tid, Thread& thread);
   Status OnExit(Tid tid, Thread& thread);
   Status OnGone(Tid tid);
   Status OnExec(Tid tid, Thread& thread);
   Status OnKill(Tid tid, Thread& thread);
   Status EndBySignal(Tid tid, int signal);
+  Status HoldSignals(Tid tid, ThreadState& state);
   Status OnRaised(Tid tid, Thread& thread, const siginfo_t& info);
   Status OnInterrupted(Tid tid, Thread& thread);
   Status StopAll();
+  Status KeepOtherSignalsOut();
   Result<bool> AreStopped();
+  Result<bool> Interrupt(Tid tid, Thread& thread);
   Status StopInCall(Tid tid, Thread& thread);
   Status Settle(Thread& thread);
-  Status TakeOut(Tid tid, Thread& thread, user_regs_struct now, uint64_t ip);
+  Status BringBack(Tid tid, Thread& thread, user_regs_struct now, uint64_t ip);
   void EndByExit(Thread& thread);
   bool AllWaitForever();
   bool TimeIsOver() const;
@@ -147,17 +144,54 @@ class FreeRun final : public recorder::ProgramRun {
   SharedMemory shared_;
   FreeThreads threads_;
   std::set<Tid> begun_;  // whose first stop was seen
+  std::optional<DeathMark> mark_;
   // Its signal ends the program, and was taken away until all have stopped.
   std::optional<Tid> held_;
   Clock::time_point began_;
   Clock::time_point last_news_;
 };
 
+// ---- The beginning ---------------------------------------------------------
+
+// The others once the first one has begun, which takes over the program's
+// handlers.
+Status FreeRun::LetThreadsBegin() {
+  const Tid first = process_.first_thread();
+  const std::set<Tid> all = begun_;  // the first one may make more
+  CLEW_RETURN_IF_ERROR(process_.Continue(first, 0));
+  while (__atomic_load_n(&shared_.slot(0).tid, __ATOMIC_ACQUIRE) == 0) {
+    CLEW_ASSIGN_OR_RETURN(stop, process_.Wait(first, false));
+    if (stop.kind != TraceeStop::Kind::kRunning) {
+      CLEW_RETURN_IF_ERROR(OnStop(first, stop));
+    }
+  }
+  for (const Tid thread : all) {
+    if (thread != first) {
+      CLEW_RETURN_IF_ERROR(process_.Continue(thread, 0));
+    }
+  }
+  return {};
+}
+
+Status FreeRun::RunToEnd() {
+  began_ = Clock::now();
+  last_news_ = began_;
+  CLEW_RETURN_IF_ERROR(LetThreadsBegin());
+  while (!state_.end && !state_.replaced) {
+    CLEW_RETURN_IF_ERROR(Look());
+  }
+  return state_.replaced ? Status() : StopAll();
+}
+
 Status FreeRun::Look() {
   CLEW_RETURN_IF_ERROR(threads_.Read());
   CLEW_ASSIGN_OR_RETURN(has_stopped, LookAtStops());
   const Clock::time_point now = Clock::now();
-  if (TimeIsOver() && !state_.end) {
+  const bool is_over =
+      TimeIsOver() ||
+      // Nothing can be made of a bundle without a stream.
+      (state_.CountInsns() > 0 && state_.is_over && state_.is_over());
+  if (is_over && !state_.end) {
     state_.EndAs(FailureKind::kTimeLimit);
   } else if (threads_.TakeNews() || has_stopped) {
     last_news_ = now;
@@ -201,19 +235,68 @@ Status FreeRun::OnStop(Tid tid, const TraceeStop& stop) {
     case TraceeStop::Kind::kClone:
       return process_.Continue(tid, 0);
     case TraceeStop::Kind::kFork:
-      CLEW_RETURN_IF_ERROR(process_.Wait(stop.new_thread, true));
-      CLEW_RETURN_IF_ERROR(process_.LetGo(stop.new_thread));
-      return process_.Continue(tid, 0);
+      return OnFork(tid, stop.new_thread);
     case TraceeStop::Kind::kExited:
     case TraceeStop::Kind::kKilled:
       return OnGone(tid);
     case TraceeStop::Kind::kSignal:
     case TraceeStop::Kind::kTrap:
+      if (stop.is_without_signal) {
+        return process_.Continue(tid, 0);
+      }
       return OnSignal(
           tid, stop.kind == TraceeStop::Kind::kTrap ? SIGTRAP : stop.signal);
     default:
       return process_.Continue(tid, 0);
   }
+}
+
+// nullptr: it has not begun.
+Result<FreeRun::Thread*> FreeRun::FindNow(Tid tid) {
+  if (threads_.Find(tid) == nullptr) {  // it may have begun just now
+    CLEW_RETURN_IF_ERROR(threads_.Read());
+  }
+  return threads_.Find(tid);
+}
+
+// The parent first: where it blocks signals to fork, the child's end is not to
+// come before it lets them in again.
+Status FreeRun::OnFork(Tid parent, Tid child) {
+  CLEW_ASSIGN_OR_RETURN(thread, FindNow(parent));
+  const bool leaves = process_.is_attached() && thread != nullptr &&
+                      threads_.StateOf(*thread).tell.is_forking != 0;
+  CLEW_RETURN_IF_ERROR(process_.Continue(parent, 0));
+  CLEW_RETURN_IF_ERROR(process_.Wait(child, true));
+  return leaves ? FreeProcess(parent, child) : process_.LetGo(child);
+}
+
+// A process with memory of its own goes on as if nobody recorded.
+Status FreeRun::FreeProcess(Tid parent, Tid child) {
+  TraceeStop stop;
+  while (stop.kind != TraceeStop::Kind::kSignal || stop.signal != SIGTRAP) {
+    CLEW_RETURN_IF_ERROR(process_.Continue(child, 0));
+    CLEW_ASSIGN_OR_RETURN(next, process_.Wait(child, true));
+    if (next.kind == TraceeStop::Kind::kExited ||
+        next.kind == TraceeStop::Kind::kKilled) {
+      return {};
+    }
+    stop = next;
+  }
+  for (uint32_t number = 0; number < shared_.slot_count(); ++number) {
+    ThreadSlot& slot = shared_.slot(number);
+    if (slot.use.load() != SlotUse::kThread || Tid(slot.tid) != child) {
+      continue;
+    }
+    CLEW_ASSIGN_OR_RETURN(now, process_.Registers(child));
+    CLEW_RETURN_IF_ERROR(process_.SetRegisters(
+        child, ProgramRegisters(slot.state, now, slot.state.signals.boundary)));
+    CLEW_RETURN_IF_ERROR(LeaveRuntime(process_, child, shared_, slot.state));
+    CLEW_RETURN_IF_ERROR(state_.on_child(child, parent));
+    CLEW_RETURN_IF_ERROR(tracer::TakeOut(process_, child, shared_));
+    SharedMemory::Free(slot);
+    break;
+  }
+  return process_.LetGo(child);
 }
 
 Status FreeRun::OnGone(Tid tid) {
@@ -227,11 +310,7 @@ Status FreeRun::OnSignal(Tid tid, int signal) {
   if (signal == SIGSTOP && begun_.insert(tid).second) {
     return process_.Continue(tid, 0);  // a new thread
   }
-  Thread* thread = threads_.Find(tid);
-  if (thread == nullptr) {  // it may have begun just now
-    CLEW_RETURN_IF_ERROR(threads_.Read());
-    thread = threads_.Find(tid);
-  }
+  CLEW_ASSIGN_OR_RETURN(thread, FindNow(tid));
   if (thread != nullptr && signal == SIGTRAP) {
     if (thread->interrupted && threads_.StateOf(*thread).leap.has_ended != 0) {
       return OnInterrupted(tid, *thread);
@@ -262,15 +341,27 @@ Status FreeRun::OnSignal(Tid tid, int signal) {
 // Whether it would have been dropped as it was sent, if nobody traced the
 // process.
 bool FreeRun::IsDropped(Tid tid, int signal) {
-  const Thread* const first = threads_.Find(process_.first_thread());
-  const SignalState signals =
-      first != nullptr ? threads_.StateOf(*first).signals : SignalState();
-  if (signals.is_holding != 0 || signals.is_blocking != 0) {
-    return recorder::IsDropped(
-        process_, tid, signal,
-        signals.is_holding != 0 ? signals.held_mask : signals.blocked_mask);
+  return recorder::IsDropped(process_, tid, signal, MaskOfFirst());
+}
+
+// The program's. The runtime may block all signals, or let them in again, while
+// this looks.
+uint64_t FreeRun::MaskOfFirst() {
+  constexpr int kLooks = 100;
+  const Tid first = process_.first_thread();
+  const Thread* const thread = threads_.Find(first);
+  uint64_t mask = 0;
+  for (int look = 0; look < kLooks; ++look) {
+    const SignalState signals =
+        thread != nullptr ? threads_.StateOf(*thread).signals : SignalState();
+    mask = recorder::SignalsBlockedBy(process_, first);
+    if (signals.is_holding != 0 || signals.is_blocking != 0 ||
+        (mask | kRaisedSignals) != (kAllSignals | kRaisedSignals)) {
+      return ProgramMask(signals, mask);
+    }
+    sched_yield();
   }
-  return recorder::IsDropped(process_, tid, signal);
+  return mask;
 }
 
 Status FreeRun::EndBySignal(Tid tid, int signal) {
@@ -288,8 +379,24 @@ Status FreeRun::EndBySignal(Tid tid, int signal) {
     failure.thread = tid;
     state_.end =
         NativeEnd{.failure = failure, .signal = signal, .code = info.si_code};
+    shared_.header().is_stopping.store(1);  // before it goes on
+  }
+  if (thread != nullptr) {
+    CLEW_RETURN_IF_ERROR(HoldSignals(tid, threads_.StateOf(*thread)));
   }
   return process_.Continue(tid, 0);
+}
+
+// As the runtime does (runtime/signals.cc, Hold): more of them would keep the
+// thread from ever stopping in the program.
+Status FreeRun::HoldSignals(Tid tid, ThreadState& state) {
+  SignalState& signals = state.signals;
+  CLEW_ASSIGN_OR_RETURN(mask, process_.SignalMask(tid));
+  if (signals.is_holding == 0 && signals.is_at_boundary == 0) {
+    signals.held_mask = mask;
+  }
+  signals.is_holding = 1;
+  return process_.SetSignalMask(tid, ~kRaisedSignals | mask);
 }
 
 // The runtime knows which instruction it is, and hands on what the thread ran.
@@ -317,7 +424,7 @@ Status FreeRun::OnInterrupted(Tid tid, Thread& thread) {
   if (state.scratch < kUserGprs.size()) {
     now.*kUserGprs[state.scratch] = state.gpr[state.scratch];
   }
-  CLEW_RETURN_IF_ERROR(TakeOut(tid, thread, now, state.signals.boundary));
+  CLEW_RETURN_IF_ERROR(BringBack(tid, thread, now, state.signals.boundary));
   thread.stopped = Stopped::kParked;
   if (state_.end) {
     return {};
@@ -391,13 +498,14 @@ Status FreeRun::OnExec(Tid tid, Thread& thread) {
     thread.stopped = Stopped::kParked;
     return {};
   }
+  const uint64_t mask = ProgramMask(threads_.StateOf(thread).signals, 0);
   CLEW_ASSIGN_OR_RETURN(parked, process_.Registers(tid));
-  CLEW_RETURN_IF_ERROR(
-      TakeOut(tid, thread, parked, threads_.StateOf(thread).signals.boundary));
+  CLEW_RETURN_IF_ERROR(BringBack(tid, thread, parked,
+                                 threads_.StateOf(thread).signals.boundary));
   CLEW_ASSIGN_OR_RETURN(stop, process_.Execute(tid));
   if (stop.kind == TraceeStop::Kind::kExec) {
     state_.replaced = true;
-    return {};
+    return process_.SetSignalMask(process_.first_thread(), mask);
   }
   if (stop.kind == TraceeStop::Kind::kExited ||
       stop.kind == TraceeStop::Kind::kKilled) {
@@ -412,36 +520,46 @@ Status FreeRun::OnExec(Tid tid, Thread& thread) {
 // ---- The end ---------------------------------------------------------------
 
 // Lets a stopped thread have these registers, at an address of the program.
-Status FreeRun::TakeOut(Tid tid, Thread& thread, user_regs_struct now,
-                        uint64_t ip) {
-  const ThreadState& state = threads_.StateOf(thread);
-  if (!thread.interrupted) {
-    for (size_t i = 0; i < kUserGprs.size(); ++i) {
-      now.*kUserGprs[i] = state.gpr[i];
-    }
-    now.eflags = state.rflags;
+Status FreeRun::BringBack(Tid tid, Thread& thread, user_regs_struct now,
+                          uint64_t ip) {
+  if (thread.interrupted) {
+    now.rip = ip;
+    now.gs_base = 0;
+    now.orig_rax = UINT64_MAX;
+  } else {
+    now = ProgramRegisters(threads_.StateOf(thread), now, ip);
   }
-  now.rip = ip;
-  now.gs_base = 0;
-  now.orig_rax = UINT64_MAX;
   return process_.SetRegisters(tid, now);
 }
 
-Status FreeRun::StopInCall(Tid tid, Thread& thread) {
+// What else stops it meanwhile takes back the interruption of a thread that was
+// attached to; another one gets its SIGSTOP.
+Result<bool> FreeRun::Interrupt(Tid tid, Thread& thread) {
   CLEW_ASSIGN_OR_RETURN(stop, process_.Interrupt(tid));
-  while (stop.kind != TraceeStop::Kind::kSignal || stop.signal != SIGSTOP) {
+  for (;;) {
+    if (stop.is_without_signal ||
+        (stop.kind == TraceeStop::Kind::kSignal && stop.signal == SIGSTOP)) {
+      return thread.stopped == Stopped::kNot;
+    }
     if (stop.kind == TraceeStop::Kind::kExited ||
         stop.kind == TraceeStop::Kind::kKilled) {
-      return EndedFromOutside();
+      return std::unexpected(EndedFromOutside().error());
     }
     CLEW_RETURN_IF_ERROR(OnStop(tid, stop));
+    if (process_.is_attached()) {
+      return false;
+    }
     if (thread.stopped != Stopped::kNot) {
       CLEW_RETURN_IF_ERROR(process_.Continue(tid, 0));
     }
     CLEW_ASSIGN_OR_RETURN(next, process_.Wait(tid, true));
     stop = next;
   }
-  if (thread.stopped != Stopped::kNot) {
+}
+
+Status FreeRun::StopInCall(Tid tid, Thread& thread) {
+  CLEW_ASSIGN_OR_RETURN(is_interrupted, Interrupt(tid, thread));
+  if (!is_interrupted) {
     return {};
   }
   CLEW_ASSIGN_OR_RETURN(registers, process_.Registers(tid));
@@ -460,7 +578,9 @@ Result<bool> FreeRun::AreStopped() {
   for (const Tid tid : process_.Threads()) {
     Thread* const thread = threads_.Find(tid);
     if (thread == nullptr) {
-      are_stopped = are_stopped && process_.IsAsleep(tid);
+      // One that was attached to is not to be left in the runtime.
+      are_stopped = are_stopped && process_.IsAsleep(tid) &&
+                    (!process_.is_attached() || tid == process_.first_thread());
       continue;
     }
     if (thread->leaves) {
@@ -509,7 +629,21 @@ Status FreeRun::StopAll() {
   if (failing != nullptr && state_.end) {
     state_.end->failure.ip = TraceeAddr(failing->native->ip);
   }
-  return {};
+  return KeepOtherSignalsOut();
+}
+
+// What ends the program is the next to come to its thread: another signal would
+// find a handler that is the runtime's.
+Status FreeRun::KeepOtherSignalsOut() {
+  const NativeEnd end = state_.end.value_or(NativeEnd());
+  if (end.failure.kind == FailureKind::kHang ||
+      end.failure.kind == FailureKind::kTimeLimit) {
+    return {};
+  }
+  const auto signal = static_cast<uint64_t>(end.signal);
+  return process_.SetSignalMask(
+      end.failure.thread,
+      signal == 0 ? kAllSignals : kAllSignals & ~SignalBit(signal));
 }
 
 // The thread is stopped, and all it logged is read.
@@ -520,20 +654,38 @@ Status FreeRun::Settle(Thread& thread) {
     threads_.NoteCall(thread);
     CLEW_ASSIGN_OR_RETURN(now, process_.Registers(tid));
     const uint64_t result = now.rax;
-    CLEW_RETURN_IF_ERROR(TakeOut(tid, thread, now, thread.native->ip));
+    CLEW_RETURN_IF_ERROR(BringBack(tid, thread, now, thread.native->ip));
     CLEW_ASSIGN_OR_RETURN(out, process_.Registers(tid));
     out.rax = result;
+    out.orig_rax = state.gpr[0];  // as the kernel left it
     CLEW_RETURN_IF_ERROR(process_.SetRegisters(tid, out));
     thread.log->StopAt(thread.native->ip);
     return {};
   }
   if (!thread.interrupted) {
     CLEW_ASSIGN_OR_RETURN(now, process_.Registers(tid));
-    CLEW_RETURN_IF_ERROR(TakeOut(tid, thread, now, state.signals.boundary));
+    CLEW_RETURN_IF_ERROR(BringBack(tid, thread, now, state.signals.boundary));
   }
   thread.log->StopAt(thread.native->call ? thread.native->ip
                                          : state.signals.boundary);
   return {};
+}
+
+// The threads of a process that shares the memory go on in the runtime: then it
+// stays.
+Status FreeRun::Leave(
+    const std::vector<recorder::Attachment::Stopped>& threads) {
+  for (const recorder::Attachment::Stopped& stopped : threads) {
+    Thread* const thread = threads_.Find(stopped.tid);
+    if (thread != nullptr) {
+      CLEW_RETURN_IF_ERROR(LeaveRuntime(process_, stopped.tid, shared_,
+                                        threads_.StateOf(*thread)));
+    }
+  }
+  const bool has_child = std::ranges::any_of(
+      threads_.all(), [](const auto& each) { return each.second.is_child; });
+  return has_child ? Status()
+                   : tracer::TakeOut(process_, threads.front().tid, shared_);
 }
 
 bool FreeRun::AllWaitForever() {

@@ -212,6 +212,9 @@ void FreeThread::FollowUp(const recorder::SyscallCall& call, int64_t result,
                           const std::string& path) {
   state_.code.Release(call, static_cast<uint64_t>(result));
   state_.uses_timers |= recorder::StartsTimer(call);
+  if (state_.has_rseq && recorder::RegistersRseq(call)) {
+    state_.NoteRseq(native_, call);
+  }
   if (const auto file = recorder::CodeFileOf(call, result, path)) {
     const recorder::ExecMapping mapping =
         recorder::CodeMappedBy(call, result, *file);

@@ -74,8 +74,6 @@ class FreeThread {
   // Where what was taken leads: the thread itself may have stopped elsewhere.
   uint64_t ip_;
   std::optional<recorder::LastInsn> followed_;
-  Leg* before_ =
-      nullptr;  // that led to where the thread is; not an indirect one
 };
 
 }  // namespace clew::tracer

@@ -1,5 +1,7 @@
 #include "recorder/tracer/free_threads.h"
 
+#include <algorithm>
+
 namespace clew::tracer {
 
 using recorder::NativeThread;
@@ -96,8 +98,13 @@ Result<FreeThreads::Thread*> FreeThreads::OfSlot(uint32_t number) {
     return known;
   }
   has_news_ = true;
-  const Tid first = state_.process.first_thread();
-  if (tid != first) {
+  const auto begun = std::ranges::find_if(
+      state_.threads, [tid](const std::unique_ptr<NativeThread>& native) {
+        return native->tid == tid &&
+               native->state != NativeThread::State::kGone;
+      });
+  const bool is_new = begun == state_.threads.end();
+  if (is_new) {
     auto native = std::make_unique<NativeThread>();
     native->tid = tid;
     native->slot = static_cast<uint32_t>(state_.threads.size());
@@ -106,15 +113,15 @@ Result<FreeThreads::Thread*> FreeThreads::OfSlot(uint32_t number) {
   Thread thread;
   thread.slot = number;
   thread.is_child = slot.state.tell.is_child != 0;
-  thread.native =
-      tid == first ? state_.threads.front().get() : state_.threads.back().get();
+  thread.native = is_new ? state_.threads.back().get() : begun->get();
   CLEW_ASSIGN_OR_RETURN(core, TakeCore());
   thread.native->core = core;
   CLEW_RETURN_IF_ERROR(state_.OpenInputs(*thread.native));
   thread.log =
       std::make_unique<FreeThread>(state_, code_, legs_, *thread.native,
                                    PathReader(shared_, index_, slot.space));
-  thread.log->Begin(slot.begun_tsc, tid == first ? Tid(0) : first);
+  thread.log->Begin(slot.begun_tsc,
+                    is_new ? state_.process.first_thread() : Tid(0));
   return &threads_.emplace(tid, std::move(thread)).first->second;
 }
 

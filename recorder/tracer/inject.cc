@@ -114,6 +114,26 @@ Status BringIn(CallsInProgram& calls, const TracedProcess& process,
   return {};
 }
 
+// Lets a thread begin at an entry of the image.
+Status LetBegin(TracedProcess& process, const StartThread& start, uint32_t slot,
+                uint64_t in_image, SharedMemory& shared) {
+  shared.slot(slot).use.store(SlotUse::kThread);
+  ThreadState& state = shared.slot(slot).state;
+  state.gpr = start.gpr;
+  state.rflags = start.rflags;
+  state.resume = start.rip.as_int();
+  const Places& places = shared.header().places;
+  CLEW_ASSIGN_OR_RETURN(registers, process.Registers(start.thread));
+  registers.rip = places.image + in_image;
+  registers.eflags = kClearFlags;
+  registers.rdi = places.shared;
+  registers.rsi = slot;
+  // Its upper end is not in use yet.
+  registers.rsp = places.shared + kThreadsAt + (slot + 1) * kSlotBytes;
+  registers.orig_rax = UINT64_MAX;
+  return process.SetRegisters(start.thread, registers);
+}
+
 }  // namespace
 
 Status Inject(TracedProcess& process, SharedMemory& shared) {
@@ -136,18 +156,18 @@ Status Inject(TracedProcess& process, SharedMemory& shared) {
   }
   shared.header().places = places;
   shared.header().slots.store(1);
-  shared.slot(0).use.store(SlotUse::kThread);
-  ThreadState& state = shared.slot(0).state;
-  state.gpr = start.gpr;
-  state.rflags = start.rflags;
-  state.resume = start.rip.as_int();
-  CLEW_ASSIGN_OR_RETURN(registers, process.Registers(thread));
-  registers.rip = places.image;
-  registers.rdi = places.shared;
-  // Its upper end is not in use yet.
-  registers.rsp = places.shared + kThreadsAt + kSlotBytes;
-  registers.orig_rax = UINT64_MAX;
-  return process.SetRegisters(thread, registers);
+  return LetBegin(process, start, 0, kStartAt, shared);
+}
+
+Result<uint32_t> Join(TracedProcess& process, Tid thread,
+                      SharedMemory& shared) {
+  CLEW_ASSIGN_OR_RETURN(start, recorder::DescribeThread(process, thread));
+  const uint32_t slot = shared.header().slots.fetch_add(1);
+  if (slot >= kThreadsMax) {
+    return LimitReached("the program has more than {} threads", kThreadsMax);
+  }
+  CLEW_RETURN_IF_ERROR(LetBegin(process, start, slot, kJoinAt, shared));
+  return slot;
 }
 
 Status TakeOut(TracedProcess& process, Tid thread, const SharedMemory& shared) {

@@ -17,6 +17,12 @@ namespace clew::tracer {
 // kSystem: ptrace(2) or what the program is to map is refused.
 [[nodiscard]] Status Inject(TracedProcess& process, SharedMemory& shared);
 
+// Lets another of its threads, which is stopped in the program, begin in the
+// runtime when it goes on: not before the first one has. Returns its slot.
+// Fails with kLimit if there are too many.
+[[nodiscard]] Result<uint32_t> Join(TracedProcess& process, Tid thread,
+                                    SharedMemory& shared);
+
 // Takes the runtime out of the memory of `thread` again, by calls that this
 // makes: of the program's, or of a process that one of its threads has made.
 // REQUIRES: it is not about to receive a signal; all threads of the process are

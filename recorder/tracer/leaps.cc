@@ -122,9 +122,8 @@ class TracedLeaps final : public Leaps {
     threads_.emplace(thread, Thread{place, {shared_, index_, 0}, false, 0});
   }
   Status NoteThread(Tid thread, uint32_t slot);
-  Result<Thread*> FindThread(Tid thread, const user_regs_struct& program,
-                             End& end);
-  Status Adopt(Tid thread, const user_regs_struct& program, End& end);
+  Result<Thread*> FindThread(Tid thread, End& end);
+  Status Adopt(Tid thread, End& end);
   Status Enter(Tid thread, const InProgram& place, user_regs_struct registers,
                uint64_t in_image);
   Status AwaitEnd(Tid thread, uint32_t slot, End& end);
@@ -153,34 +152,19 @@ Status TracedLeaps::NoteThread(Tid thread, uint32_t slot) {
 }
 
 // Gives a thread what it needs in the program's memory.
-Status TracedLeaps::Adopt(Tid thread, const user_regs_struct& program,
-                          End& end) {
-  const uint32_t slot = shared_.header().slots.fetch_add(1);
-  if (slot >= kThreadsMax) {
-    return LimitReached("the program has more than {} threads", kThreadsMax);
-  }
-  const Places& places = shared_.header().places;
-  user_regs_struct registers = program;
-  registers.rip = AddrOf(kAdoptAt);
-  registers.eflags = kClearFlags;
-  registers.rdi = places.shared;
-  registers.rsi = slot;
-  // Its upper end is not in use yet.
-  registers.rsp = places.shared + kThreadsAt + (slot + 1) * kSlotBytes;
-  registers.orig_rax = UINT64_MAX;
-  CLEW_RETURN_IF_ERROR(process_.SetRegisters(thread, registers));
+Status TracedLeaps::Adopt(Tid thread, End& end) {
+  CLEW_ASSIGN_OR_RETURN(slot, Join(process_, thread, shared_));
   CLEW_RETURN_IF_ERROR(AwaitEnd(thread, slot, end));
   return NoteThread(thread, slot);
 }
 
-Result<TracedLeaps::Thread*> TracedLeaps::FindThread(
-    Tid thread, const user_regs_struct& program, End& end) {
+Result<TracedLeaps::Thread*> TracedLeaps::FindThread(Tid thread, End& end) {
   const auto found = threads_.find(thread);
   if (found != threads_.end()) {
     return &found->second;
   }
   if (free_.empty()) {
-    CLEW_RETURN_IF_ERROR(Adopt(thread, program, end));
+    CLEW_RETURN_IF_ERROR(Adopt(thread, end));
   } else {
     AddThread(thread, free_.back());
     free_.pop_back();
@@ -304,7 +288,7 @@ Status TracedLeaps::ReadLog(Thread& thread, const Sink& sink) {
 // Lets a thread be about to run in the runtime, with the registers that it has.
 Result<TracedLeaps::Thread*> TracedLeaps::GoInside(Tid tid, End& end) {
   CLEW_ASSIGN_OR_RETURN(program, process_.Registers(tid));
-  CLEW_ASSIGN_OR_RETURN(thread, FindThread(tid, program, end));
+  CLEW_ASSIGN_OR_RETURN(thread, FindThread(tid, end));
   CLEW_RETURN_IF_ERROR(DropChanged(tid, *thread, program, end));
   ThreadState& state = StateOf(thread->place);
   for (size_t i = 0; i < kUserGprs.size(); ++i) {

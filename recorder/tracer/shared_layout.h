@@ -1,6 +1,8 @@
 #ifndef CLEW_RECORDER_TRACER_SHARED_LAYOUT_H_
 #define CLEW_RECORDER_TRACER_SHARED_LAYOUT_H_
 
+#include <linux/futex.h>
+
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -240,6 +242,7 @@ enum class Parked : uint64_t {
   kExit,       // exit(2)
   kExitGroup,  // exit_group(2)
   kKill,       // kill(2) or its like, with SIGKILL
+  kLeaves,     // TellState::is_leaving
 };
 
 // Of a thread that tells what comes in.
@@ -258,6 +261,10 @@ struct TellState {
   // recorder says so.
   uint64_t is_interrupted = 0;
   uint64_t clear_tid = 0;  // set_tid_address(2)
+  // It is forking a process with memory of its own.
+  uint64_t is_forking = 0;
+  // It is such a process, which is to go on without the runtime.
+  uint64_t is_leaving = 0;
 };
 
 // What the GS base of a traced thread points to. Offsets are in entries.S.
@@ -336,8 +343,9 @@ static_assert(sizeof(ThreadSlot) <= kSlotBytes);
 
 // The first thread of a program. RDI: the shared memory.
 inline constexpr uint64_t kStartAt = 0;
-// Another one, in leaps. RDI: the shared memory; RSI: its slot. Ends a leap.
-inline constexpr uint64_t kAdoptAt = 16;
+// Another one, which began before the runtime was there. RDI: the shared
+// memory; RSI: its slot.
+inline constexpr uint64_t kJoinAt = 16;
 // A leap begins, at signals.boundary, with the registers of the state.
 inline constexpr uint64_t kLeapAt = 32;
 // A leap is to end that a signal interrupted at the address in RDI. `scratch`
@@ -350,6 +358,9 @@ inline constexpr uint64_t kNoSavedRegister = 16;
 inline constexpr uint64_t kChangedAt = 64;
 // Behind the breakpoint that ends a leap: the next one begins here, too.
 inline constexpr uint64_t kLeapEndsAt = 81;
+// A thread that is to go on without the runtime gives back what the kernel has
+// of it. Ends a leap.
+inline constexpr uint64_t kLeaveAt = 96;
 
 // RFLAGS there: the bit that is always set.
 inline constexpr uint64_t kClearFlags = 2;
@@ -408,12 +419,25 @@ struct SharedHeader {
   uint32_t tells_inputs = 0;
   // They are to stop at their next boundary.
   std::atomic<uint32_t> is_stopping;
+  // rseq(2) is answered as if it were made: a thread of a program that has it
+  // ends the program otherwise.
+  uint32_t answers_rseq = 0;
+  // What is forked goes on without the runtime: it stops where it begins.
+  uint32_t frees_processes = 0;
   // Nobody reads the queues any more.
   std::atomic<uint32_t> is_over;
+  // Likewise: the recorder was killed (death_mark.h).
+  std::atomic<uint32_t> recorder;
   Places places;
   std::atomic<uint32_t> fault;
   uint64_t fault_detail = 0;
 };
+
+// Whether somebody reads the queues.
+inline bool HasReader(const SharedHeader& header) {
+  return header.is_over.load() == 0 &&
+         (header.recorder.load() & FUTEX_OWNER_DIED) == 0;
+}
 
 inline constexpr uint64_t kSpacesAt = 4096;
 inline constexpr uint64_t kFragmentsAt = kSpacesAt + kSpacesMax * sizeof(Space);

@@ -1,9 +1,9 @@
-// Goal: `clew record --pid`, by the tracer or by step, records a process from
-// any moment of its life on: what truly happened from there is a witness that
-// ends in the memory and registers of the core dump; a failure is solved and
-// replayed; and the process goes on as if nothing had been. Method: a program
-// that does all that a stop may come in the way of, attached to again and
-// again. The recorder also writes down who had the turn when.
+// Goal: `clew record --pid`, by the tracer, by step or free, records a process
+// from any moment of its life on: what truly happened from there is a witness
+// that ends in the memory and registers of the core dump; a failure is solved
+// and replayed; and the process goes on as if nothing had been. Method: a
+// program that does all that a stop may come in the way of, attached to again
+// and again. The recorder also writes down who had the turn when.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -39,37 +39,54 @@ using testing::Not;
 
 using recorder::SoftwareSource;
 
-// As --source has it.
-const char* NameOf(SoftwareSource source) {
-  return source == SoftwareSource::kStep ? "step" : "tracer";
+// How it is recorded.
+enum class Way : uint8_t { kTracer, kStep, kFree };
+
+const char* NameOf(Way way) {
+  switch (way) {
+    case Way::kTracer:
+      return "tracer";
+    case Way::kStep:
+      return "step";
+    case Way::kFree:
+      return "free";
+  }
+  return "";
 }
 
-recorder::RecordOptions AttachOptions(SoftwareSource source,
-                                      const AnsweringProgram& endless,
+// Before what to record.
+std::vector<std::string> RecordWords(Way way) {
+  return way == Way::kFree
+             ? std::vector<std::string>{"record", "--free"}
+             : std::vector<std::string>{"record", "--source", NameOf(way)};
+}
+
+recorder::RecordOptions AttachOptions(Way way, const AnsweringProgram& endless,
                                       const Scratch& scratch, uint64_t seed) {
   recorder::RecordOptions options;
-  options.source = source;
+  options.source =
+      way == Way::kStep ? SoftwareSource::kStep : SoftwareSource::kTracer;
+  options.is_free = way == Way::kFree;
   options.process = endless.pid();
   options.output = scratch.Path("b.clew");
-  options.turns_path = scratch.Path("turns");
   options.seed = seed;
   options.quantum_insns = 100;
   options.is_over = [turns = 0]() mutable { return ++turns > 600; };
   return options;
 }
 
-class AttachTest
-    : public testing::TestWithParam<std::tuple<SoftwareSource, uint64_t>> {};
+class AttachTest : public testing::TestWithParam<std::tuple<Way, uint64_t>> {};
 
 TEST_P(AttachTest, FromAnyMomentOnTheTrueOrderIsAWitness) {
-  const auto& [source, seed] = GetParam();
+  const auto& [way, seed] = GetParam();
   const AnsweringProgram endless;
   const std::string before = endless.Traces();
   std::minstd_rand random(static_cast<uint32_t>(seed));
   std::this_thread::sleep_for(std::chrono::microseconds(random() % 20'000));
   Scratch scratch;
-  const auto outcome =
-      recorder::Record(AttachOptions(source, endless, scratch, seed));
+  recorder::RecordOptions options = AttachOptions(way, endless, scratch, seed);
+  options.turns_path = scratch.Path("turns");
+  const auto outcome = recorder::Record(options);
   ASSERT_TRUE(outcome.has_value()) << outcome.error().message;
   if (outcome->failure.kind != FailureKind::kTimeLimit) {
     scratch.Keep();
@@ -97,30 +114,30 @@ TEST_P(AttachTest, FromAnyMomentOnTheTrueOrderIsAWitness) {
   EXPECT_TRUE(report->registers.differences.empty());
 }
 
-constexpr std::array kSources = {SoftwareSource::kTracer,
-                                 SoftwareSource::kStep};
+constexpr std::array kByTurns = {Way::kTracer, Way::kStep};
 
-std::string SourceAndSeed(
+std::string WayAndSeed(
     const testing::TestParamInfo<AttachTest::ParamType>& info) {
   return fmt::format("{}{}", NameOf(std::get<0>(info.param)),
                      std::get<1>(info.param));
 }
 
 INSTANTIATE_TEST_SUITE_P(Moments, AttachTest,
-                         testing::Combine(testing::ValuesIn(kSources),
+                         testing::Combine(testing::ValuesIn(kByTurns),
                                           testing::Values(1, 2)),
-                         SourceAndSeed);
+                         WayAndSeed);
 
 // In tools/test --all.
 INSTANTIATE_TEST_SUITE_P(More, AttachTest,
-                         testing::Combine(testing::ValuesIn(kSources),
+                         testing::Combine(testing::ValuesIn(kByTurns),
                                           testing::Range<uint64_t>(3, 13)),
-                         SourceAndSeed);
+                         WayAndSeed);
 
-// What `clew record` says and does, by each source.
-class AttachCommandTest : public testing::TestWithParam<SoftwareSource> {};
+// What `clew record` says and does, in each way.
+class AttachCommandTest : public testing::TestWithParam<Way> {};
 
-INSTANTIATE_TEST_SUITE_P(, AttachCommandTest, testing::ValuesIn(kSources),
+INSTANTIATE_TEST_SUITE_P(, AttachCommandTest,
+                         testing::Values(Way::kTracer, Way::kStep, Way::kFree),
                          [](const auto& which) {
                            return std::string(NameOf(which.param));
                          });
@@ -139,13 +156,11 @@ TEST_P(AttachCommandTest, SomethingIsRecordedThoughItIsOverAtOnce) {
 }
 
 // Lets a program fail while it is recorded, as `more` says besides.
-ProgramOutput RecordFailureOf(SoftwareSource source,
-                              const AnsweringProgram& endless,
+ProgramOutput RecordFailureOf(Way way, const AnsweringProgram& endless,
                               const std::string& bundle,
                               const std::vector<std::string>& more) {
-  std::vector<std::string> words = {"record", "--source",       NameOf(source),
-                                    "--pid",  endless.Number(), "-o",
-                                    bundle};
+  std::vector<std::string> words = RecordWords(way);
+  words.insert(words.end(), {"--pid", endless.Number(), "-o", bundle});
   words.insert(words.end(), more.begin(), more.end());
   ProgramOutput recorded;
   std::thread recorder([&] { recorded = Clew(words); });
@@ -166,7 +181,7 @@ TEST(AttachInputsTest, AFailureIsSolvedByInputsThatEbpfSaw) {
   const Scratch scratch;
   const std::string bundle = scratch.Path("fail.clew");
   const ProgramOutput recorded =
-      RecordFailureOf(SoftwareSource::kStep, endless, bundle, {"--inputs"});
+      RecordFailureOf(Way::kStep, endless, bundle, {"--inputs"});
   ASSERT_EQ(recorded.exit_status, kExitFinding) << recorded.text;
   EXPECT_THAT(recorded.text, Not(HasSubstr("not known whole")));
   ExpectSolvedAndReplayed(bundle);
@@ -193,12 +208,12 @@ TEST_P(AttachCommandTest, AFailureAfterAttachingIsSolvedAndReplayed) {
 // `clew record --pid`, until it is told to stop.
 class RecorderOf {
  public:
-  RecorderOf(SoftwareSource source, const AnsweringProgram& endless,
+  RecorderOf(Way way, const AnsweringProgram& endless,
              const std::string& bundle) {
-    const auto pid =
-        SpawnProgram({Binary(), "record", "--source", NameOf(source), "--pid",
-                      endless.Number(), "-o", bundle},
-                     {});
+    std::vector<std::string> words = RecordWords(way);
+    words.insert(words.begin(), Binary());
+    words.insert(words.end(), {"--pid", endless.Number(), "-o", bundle});
+    const auto pid = SpawnProgram(words, {});
     pid_ = pid.value();
     endless.AwaitRecorder();
   }
@@ -207,6 +222,10 @@ class RecorderOf {
     const auto status = WaitForChild(pid_);
     ASSERT_TRUE(status.has_value());
     EXPECT_EQ(*status, 0);
+  }
+  void Kill() const {
+    kill(pid_, SIGKILL);
+    ASSERT_TRUE(WaitForChild(pid_).has_value());
   }
 
  private:
@@ -227,6 +246,32 @@ TEST_P(AttachCommandTest, TheProcessGoesOnWithoutItsRecorder) {
   }
 }
 
+// Its threads find out once what they log has no room left.
+TEST(AttachFreeTest, TheProcessGoesOnWhenItsRecorderIsKilled) {
+  const AnsweringProgram endless;
+  const Scratch scratch;
+  const RecorderOf recorder(Way::kFree, endless, scratch.Path("b.clew"));
+  EXPECT_EQ(endless.Ask(), "pong\n");
+  recorder.Kill();
+  for (int i = 0; i < 300; ++i) {
+    ASSERT_EQ(endless.Ask(), "pong\n");
+  }
+  EXPECT_THAT(endless.Ask("f\n"), HasSubstr("cpus "));
+}
+
+// Processes are made while signals come, which nobody is to see.
+TEST(AttachFreeTest, ProcessesThatEndInterruptNobody) {
+  const AnsweringProgram endless;
+  const Scratch scratch;
+  const std::string before = endless.Ask("f\n");
+  const RecorderOf recorder(Way::kFree, endless, scratch.Path("b.clew"));
+  for (int i = 0; i < 300; ++i) {
+    ASSERT_EQ(endless.Ask("f\n"), before);
+  }
+  recorder.Stop();
+  EXPECT_EQ(endless.Ask(), "pong\n");
+}
+
 // A thread that a recorder let go in a wait with a time limit is in
 // restart_syscall(2) when the next one comes.
 TEST_P(AttachCommandTest, SleepersAreRecordedAgainAndAgain) {
@@ -237,6 +282,22 @@ TEST_P(AttachCommandTest, SleepersAreRecordedAgainAndAgain) {
     const RecorderOf recorder(GetParam(), program, bundle);
     EXPECT_EQ(program.Ask(), "pong\n");
     recorder.Stop();
+    const ProgramOutput solved = ClewAtLeisure("solve", {bundle});
+    EXPECT_EQ(solved.exit_status, kExitOk) << solved.text;
+  }
+}
+
+TEST_P(AttachCommandTest, HandlersAndTheirStacksAreAsTheProgramHasThem) {
+  const AnsweringProgram program("own_stacks");
+  const Scratch scratch;
+  for (const char* const name : {"a.clew", "b.clew"}) {
+    const std::string bundle = scratch.Path(name);
+    const RecorderOf recorder(GetParam(), program, bundle);
+    for (int i = 0; i < 5; ++i) {
+      EXPECT_EQ(program.Ask(), "pong\n");
+    }
+    recorder.Stop();
+    EXPECT_EQ(program.Ask(), "pong\n");
     const ProgramOutput solved = ClewAtLeisure("solve", {bundle});
     EXPECT_EQ(solved.exit_status, kExitOk) << solved.text;
   }
@@ -309,9 +370,12 @@ TEST_P(AttachCommandTest, AProcessWithFiltersOfSystemCallsLives) {
   const recorder::RecordOptions options =
       AttachOptions(GetParam(), program, scratch, 1);
   const auto recorded = recorder::Record(options);
+  EXPECT_FALSE(recorded && GetParam() == Way::kFree);
   if (!recorded) {
     EXPECT_EQ(recorded.error().code, ErrorCode::kUnsupported);
-    EXPECT_THAT(recorded.error().message, HasSubstr("it needs CAP_SYS_ADMIN"));
+    EXPECT_THAT(recorded.error().message,
+                testing::AnyOf(HasSubstr("it needs CAP_SYS_ADMIN"),
+                               HasSubstr("record it without --free")));
   } else {
     const ProgramOutput solved = ClewAtLeisure("solve", {options.output});
     EXPECT_EQ(solved.exit_status, kExitOk) << solved.text;
@@ -356,8 +420,6 @@ TEST(AttachRefusedTest, WhatCannotBeAttachedToIsRefusedByName) {
             "--pid is not for --source qemu"},
            {{"--source", "qemu", "--unit", "a.service"},
             "--unit is not for --source qemu"},
-           {{"--free", "--pid", endless.Number()},
-            "--pid is not for --free: leave out one of them"},
            {{"--source", "step", "--unit", "no-such.service"}, "no unit"},
            {{"--source", "step", "--unit", "a.service", "--pid",
              endless.Number()},

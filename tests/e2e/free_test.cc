@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "tests/e2e/clew_command.h"
@@ -110,6 +111,24 @@ INSTANTIATE_TEST_SUITE_P(
                 kExitFinding,
                 "SIGABRT"}),
     [](const auto& test) { return std::string(test.param.name); });
+
+// A signal that waits for its handler as the program ends does not come first.
+TEST(FreeTest, AProgramEndsAsItWouldWhileSignalsCome) {
+  const Scratch scratch;
+  for (int i = 0; i < 20; ++i) {
+    for (const auto& [way, exit_status, told] :
+         {std::tuple("kill", kExitFinding, "SIGUSR2"),
+          std::tuple("exit", kExitOk, "exit status 7"),
+          std::tuple("exec", kExitFinding, "SIGALRM")}) {
+      SCOPED_TRACE(way);
+      const std::string bundle = scratch.Path(fmt::format("{}{}", way, i));
+      const ProgramOutput recorded =
+          RecordFree(bundle, {Tracee("ends_among_signals"), way});
+      ASSERT_EQ(recorded.exit_status, exit_status) << recorded.text;
+      ASSERT_THAT(recorded.text, HasSubstr(told));
+    }
+  }
+}
 
 TEST(FreeTest, WhatHasNoMeaningThereIsRefused) {
   const Scratch scratch;

@@ -59,7 +59,8 @@ tracer_start: // kStartAt
         call tracer_on_start
         jmp tracer_resume
         .balign 16
-        call tracer_on_adopt // kAdoptAt
+        call tracer_on_join // kJoinAt
+        jmp tracer_resume
         .balign 16
         jmp tracer_at_boundary // kLeapAt
         .balign 16
@@ -71,8 +72,15 @@ tracer_start: // kStartAt
 tracer_end_leap:
         int3
         jmp tracer_at_boundary // kLeapEndsAt
+        .balign 16
+        jmp tracer_leave // kLeaveAt
 
         .text
+tracer_leave:
+        movq %gs:RUNTIME_STACK, %rsp
+        movq %gs:SELF, %rdi
+        call tracer_on_leave
+
 tracer_interrupted:
         movq %rdi, %rsi
         movq %gs:RUNTIME_STACK, %rsp

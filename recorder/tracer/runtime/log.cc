@@ -2,6 +2,7 @@
 
 #include <linux/futex.h>
 #include <sys/syscall.h>
+#include <time.h>
 
 #include <algorithm>
 
@@ -33,14 +34,17 @@ uint32_t BatchesInQueue(const ThreadSlot& slot) {
          slot.batches_read.load(std::memory_order_acquire);
 }
 
-// Waits for the recorder to have read a batch, or to read no more.
+// Waits for the recorder to have read a batch, or to read no more: killed, it
+// does not say so.
 void WaitForRoom(ThreadSlot& slot, const SharedHeader& shared) {
+  constexpr timespec kLookAgainAfter = {.tv_sec = 1, .tv_nsec = 0};
   for (;;) {
     const uint32_t read = slot.batches_read.load(std::memory_order_acquire);
-    if (BatchesInQueue(slot) < kBatches || shared.is_over.load() != 0) {
+    if (BatchesInQueue(slot) < kBatches || !HasReader(shared)) {
       return;
     }
-    Call(SYS_futex, AddrOf(&slot.batches_read), FUTEX_WAIT, read);
+    Call(SYS_futex, AddrOf(&slot.batches_read), FUTEX_WAIT, read,
+         AddrOf(&kLookAgainAfter));
   }
 }
 

@@ -13,7 +13,7 @@ void Park(ThreadState& thread, Parked why, uint64_t addr) {
 }
 
 void ParkIfAsked(ThreadState& thread, uint64_t addr) {
-  if (Parks(thread) && RuntimeOf(thread).shared->is_stopping.load() != 0) {
+  if (IsToPark(thread)) {
     Park(thread, Parked::kAsked, addr);
   }
 }

@@ -13,15 +13,20 @@
 namespace clew::tracer {
 
 // Whether the recorder sees it where it stops.
-inline bool Parks(const ThreadState& thread) {
-  return thread.tell.is_recorded != 0 && thread.tell.is_child == 0;
+inline bool Parks(ThreadState& thread) {
+  return thread.tell.is_recorded != 0 && thread.tell.is_child == 0 &&
+         HasReader(*RuntimeOf(thread).shared);
+}
+
+// Whether the recorder wants all threads to stop, and so this one.
+inline bool IsToPark(ThreadState& thread) {
+  return Parks(thread) && RuntimeOf(thread).shared->is_stopping.load() != 0;
 }
 
 // Stops the thread at `addr`, until the recorder lets it go on.
 void Park(ThreadState& thread, Parked why, uint64_t addr);
 
-// Likewise if the recorder wants all threads to stop. REQUIRES: the log is
-// empty.
+// Likewise if it is to. REQUIRES: the log is empty.
 void ParkIfAsked(ThreadState& thread, uint64_t addr);
 
 }  // namespace clew::tracer

@@ -19,6 +19,7 @@
 #include "recorder/tracer/runtime/park.h"
 #include "recorder/tracer/runtime/signal_actions.h"
 #include "recorder/tracer/runtime/signal_frame.h"
+#include "recorder/tracer/runtime/signal_mask.h"
 #include "recorder/tracer/runtime/signals.h"
 #include "recorder/tracer/runtime/threads.h"
 #include "recorder/tracer/runtime/translate.h"
@@ -51,10 +52,8 @@ bool HasBmi2() {
 
 // What the program may not do, as the runtime would lose it.
 bool IsRefused(uint64_t number, uint64_t first_argument) {
-  // The kernel would look for the copies among the program's addresses.
-  return number == SYS_rseq ||
-         (number == SYS_arch_prctl &&
-          (first_argument == ARCH_SET_GS || first_argument == ARCH_GET_GS));
+  return number == SYS_arch_prctl &&
+         (first_argument == ARCH_SET_GS || first_argument == ARCH_GET_GS);
 }
 
 // Drops the code that a system call may have changed.
@@ -86,6 +85,11 @@ uint64_t Make(ThreadState& thread, uint64_t number,
     return Clone(thread, number, arguments);
   }
   switch (number) {
+    case SYS_rseq:
+      // The kernel would look for the copies among the program's addresses.
+      return RuntimeOf(thread).shared->answers_rseq != 0 && arguments[2] == 0
+                 ? 0
+                 : static_cast<uint64_t>(-ENOSYS);
     case SYS_rt_sigaction:
       return SetAction(thread, arguments);
     case SYS_sigaltstack:
@@ -107,6 +111,11 @@ uint64_t Make(ThreadState& thread, uint64_t number,
     case SYS_execve:
     case SYS_execveat:
       if (Parks(thread)) {
+        // A signal would find the program there, without the runtime.
+        const SignalsBlocked blocked(thread);
+        if (thread.signals.is_holding != 0) {
+          return kNotMade;
+        }
         // If the recorder lets it go on, it has made the call, which failed.
         Park(thread, Parked::kExec, thread.last_call);
         return thread.scratch;
@@ -150,6 +159,27 @@ uint64_t MakeAndTell(ThreadState& thread, uint64_t number,
   return result;
 }
 
+// A thread begins in the runtime, at the program's address in `resume`; its
+// signals wait until then.
+void Join(Runtime& runtime, uint32_t slot) {
+  const ThreadState& told =
+      runtime.Shared<ThreadSlot>(kThreadsAt + slot * kSlotBytes)->state;
+  const uint64_t clear_tid = told.tell.clear_tid;
+  ThreadState& thread = BeginThread(runtime, slot);
+  Call(SYS_arch_prctl, ARCH_SET_GS, AddrOf(&thread));
+  if (runtime.shared->in_leaps != 0) {
+    EndLeap(thread);
+  }
+  thread.signals.actions = &runtime.actions;
+  thread.tell.is_recorded = runtime.shared->tells_inputs;
+  thread.tell.clear_tid = clear_tid;
+  TakeOverAltStack(thread);
+  BeginSignalStack(thread);
+  const uint64_t addr = thread.resume;
+  BeginProgram(thread);
+  LetIn(thread, addr);
+}
+
 }  // namespace
 
 void Stop(Runtime& runtime, Fault fault, uint64_t detail) {
@@ -177,22 +207,21 @@ void tracer_on_start(SharedHeader* shared) {
       BeginArena(runtime.arenas[i], places.caches[i]);
     }
   }
-  ThreadState& thread = BeginThread(runtime, 0);
-  Call(SYS_arch_prctl, ARCH_SET_GS, AddrOf(&thread));
-  if (shared->in_leaps != 0) {
-    EndLeap(thread);
+  if (shared->in_leaps == 0) {
+    TakeOverActions(runtime);
   }
-  thread.signals.actions = &runtime.actions;
-  thread.tell.is_recorded = shared->tells_inputs;
-  BeginSignalStack(thread);
-  BeginProgram(thread);
+  Join(runtime, 0);
 }
 
-void tracer_on_adopt(SharedHeader* shared, uint64_t slot) {
-  auto& runtime = *reinterpret_cast<Runtime*>(shared->places.runtime);
-  ThreadState& thread = BeginThread(runtime, static_cast<uint32_t>(slot));
-  Call(SYS_arch_prctl, ARCH_SET_GS, AddrOf(&thread));
-  EndLeap(thread);
+void tracer_on_join(SharedHeader* shared, uint64_t slot) {
+  Join(*reinterpret_cast<Runtime*>(shared->places.runtime),
+       static_cast<uint32_t>(slot));
+}
+
+void tracer_on_leave(ThreadState* thread) {
+  GiveBackActions(RuntimeOf(*thread));
+  GiveBackAltStack(*thread);
+  EndLeap(*thread);
 }
 
 void tracer_on_exit(ThreadState* thread) {
@@ -327,6 +356,7 @@ void tracer_on_call(ThreadState* thread) {
   LeaveProgram(*thread);
   uint64_t result = kNotMade;
   while ((result = MakeAndTell(*thread, number, arguments)) == kNotMade) {
+    ParkIfAsked(*thread, thread->last_call);
     LetIn(*thread, thread->last_call);
   }
   DropChanged(runtime, number, arguments);

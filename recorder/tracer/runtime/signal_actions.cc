@@ -101,6 +101,27 @@ uint64_t SetAction(ThreadState& thread,
   return 0;
 }
 
+void TakeOverActions(Runtime& runtime) {
+  for (uint64_t signal = 1; signal <= kSignalMax; ++signal) {
+    KernelAction& action = runtime.actions[signal];
+    SetInKernel(signal, nullptr, &action);
+    if (action.has_handler()) {
+      const KernelAction installed = Installed(action);
+      SetInKernel(signal, &installed, nullptr);
+    }
+  }
+}
+
+void GiveBackActions(Runtime& runtime) {
+  const Locked locked(runtime.lock);
+  for (uint64_t signal = 1; signal <= kSignalMax; ++signal) {
+    const KernelAction& action = runtime.actions[signal];
+    if (action.has_handler()) {
+      SetInKernel(signal, &action, nullptr);
+    }
+  }
+}
+
 KernelAction TakeAction(ThreadState& thread, uint64_t signal) {
   const Locked locked(RuntimeOf(thread).lock);
   KernelAction& action = ActionsOf(thread)[signal];

@@ -22,6 +22,11 @@ inline Actions& ActionsOf(ThreadState& thread) {
 uint64_t SetAction(ThreadState& thread,
                    const std::array<uint64_t, 6>& arguments);
 
+// Takes over what the kernel was told before the runtime was there, and gives
+// it back.
+void TakeOverActions(Runtime& runtime);
+void GiveBackActions(Runtime& runtime);
+
 // Returns what is to be done, and forgets it with SA_RESETHAND.
 KernelAction TakeAction(ThreadState& thread, uint64_t signal);
 

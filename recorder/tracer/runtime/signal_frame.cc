@@ -178,6 +178,25 @@ void RestoreAltStack(ThreadState& thread, const SignalFrame& frame) {
   ChangeAltStack(thread.signals, frame.alt_stack, thread.gpr[kRsp], 0);
 }
 
+void TakeOverAltStack(ThreadState& thread) {
+  stack_t had = {};
+  Call(SYS_sigaltstack, 0, AddrOf(&had));
+  if (had.ss_size != 0) {
+    thread.signals.alt_stack = reinterpret_cast<uint64_t>(had.ss_sp);
+    thread.signals.alt_stack_bytes = had.ss_size;
+    thread.signals.alt_stack_flags = static_cast<uint32_t>(had.ss_flags);
+  }
+}
+
+void GiveBackAltStack(const ThreadState& thread) {
+  stack_t had;
+  TellAltStack(thread.signals,
+               AltStackUse(thread.signals, 0) |
+                   (thread.signals.alt_stack_flags & kAutoDisarm),
+               had);
+  Call(SYS_sigaltstack, AddrOf(&had));
+}
+
 stack_t SignalStack(const ThreadState& thread) {
   stack_t stack = {};
   stack.ss_sp = reinterpret_cast<void*>(AddrOf(&thread) + kSignalStackAt);

@@ -56,6 +56,11 @@ uint64_t SetAltStack(ThreadState& thread,
 // registers are in the state.
 void RestoreAltStack(ThreadState& thread, const SignalFrame& frame);
 
+// Takes over the alternate stack that the calling thread has had, and gives
+// back the program's.
+void TakeOverAltStack(ThreadState& thread);
+void GiveBackAltStack(const ThreadState& thread);
+
 // Lets the kernel write the calling thread's frames to its signal stack.
 void BeginSignalStack(ThreadState& thread);
 // Which is this.

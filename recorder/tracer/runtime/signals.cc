@@ -194,7 +194,7 @@ void LetInUnder(ThreadState& thread, uint64_t addr, uint64_t open_mask) {
       SetMask(signals.held_mask);
     }
     signals.is_at_boundary = 0;
-  } while (signals.is_holding != 0);
+  } while (signals.is_holding != 0 && !IsToPark(thread));
 }
 
 }  // namespace
@@ -255,6 +255,7 @@ uint64_t ReturnFromHandler(ThreadState& thread,
   signals.boundary = frame.regs[REG_RIP];
   signals.held_mask = frame.mask;
   signals.is_holding = 1;
+  signals.is_blocking = 0;  // `blocked` does not end here
   // The vectors are read from where the program has them.
   frame.alt_stack = SignalStack(thread);
   frame.SetMask(~0ull);

@@ -254,6 +254,9 @@ uint64_t CloneProcess(ThreadState& thread, uint64_t number,
   ThreadSlot& slot = SharedSlot(runtime, number_of_slot);
   slot.state = thread;
   SetChild(slot.state, thread, request);
+  slot.state.tell.is_leaving =
+      Parks(thread) ? runtime.shared->frees_processes : 0;
+  thread.tell.is_forking = 1;
   // In the child nobody else has it.
   runtime.lock.Take();
   uint64_t result = 0;
@@ -275,6 +278,7 @@ uint64_t CloneProcess(ThreadState& thread, uint64_t number,
     BeginSpace(runtime);
   }
   runtime.lock.Release();
+  thread.tell.is_forking = 0;
   if (IsError(result)) {
     FreeSlot(runtime, number_of_slot);
   } else if (result == 0) {
@@ -323,6 +327,9 @@ void BeginProgram(ThreadState& thread) {
   slot.begun_tsc = LogTime(RuntimeOf(thread));
   __atomic_store_n(&slot.tid, static_cast<int32_t>(Call(SYS_gettid)),
                    __ATOMIC_RELEASE);
+  if (thread.tell.is_leaving != 0) {
+    Park(thread, Parked::kLeaves, thread.resume);
+  }
   BeginAt(thread, thread.resume);
 }
 
