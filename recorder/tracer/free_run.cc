@@ -104,7 +104,6 @@ class FreeRun final : public recorder::ProgramRun {
   Status OnStop(Tid tid, const TraceeStop& stop);
   Result<Thread*> FindNow(Tid tid);
   Status OnFork(Tid parent, Tid child);
-  Status FreeProcess(Tid parent, Tid child);
   Status OnSignal(Tid tid, int signal);
   bool IsDropped(Tid tid, int signal);
   uint64_t MaskOfFirst();
@@ -113,7 +112,7 @@ class FreeRun final : public recorder::ProgramRun {
   Status OnGone(Tid tid);
   Status OnExec(Tid tid, Thread& thread);
   Status OnKill(Tid tid, Thread& thread);
-  Status EndBySignal(Tid tid, int signal);
+  Status EndBySignal(Tid tid, Thread* thread, int signal);
   Status HoldSignals(Tid tid, ThreadState& state);
   Status OnRaised(Tid tid, Thread& thread, const siginfo_t& info);
   Status OnInterrupted(Tid tid, Thread& thread);
@@ -123,7 +122,6 @@ class FreeRun final : public recorder::ProgramRun {
   Result<bool> Interrupt(Tid tid, Thread& thread);
   Status StopInCall(Tid tid, Thread& thread);
   Status Settle(Thread& thread);
-  Status BringBack(Tid tid, Thread& thread, user_regs_struct now, uint64_t ip);
   void EndByExit(Thread& thread);
   bool AllWaitForever();
   bool TimeIsOver() const;
@@ -267,36 +265,9 @@ Status FreeRun::OnFork(Tid parent, Tid child) {
                       threads_.StateOf(*thread).tell.is_forking != 0;
   CLEW_RETURN_IF_ERROR(process_.Continue(parent, 0));
   CLEW_RETURN_IF_ERROR(process_.Wait(child, true));
-  return leaves ? FreeProcess(parent, child) : process_.LetGo(child);
-}
-
-// A process with memory of its own goes on as if nobody recorded.
-Status FreeRun::FreeProcess(Tid parent, Tid child) {
-  TraceeStop stop;
-  while (stop.kind != TraceeStop::Kind::kSignal || stop.signal != SIGTRAP) {
-    CLEW_RETURN_IF_ERROR(process_.Continue(child, 0));
-    CLEW_ASSIGN_OR_RETURN(next, process_.Wait(child, true));
-    if (next.kind == TraceeStop::Kind::kExited ||
-        next.kind == TraceeStop::Kind::kKilled) {
-      return {};
-    }
-    stop = next;
-  }
-  for (uint32_t number = 0; number < shared_.slot_count(); ++number) {
-    ThreadSlot& slot = shared_.slot(number);
-    if (slot.use.load() != SlotUse::kThread || Tid(slot.tid) != child) {
-      continue;
-    }
-    CLEW_ASSIGN_OR_RETURN(now, process_.Registers(child));
-    CLEW_RETURN_IF_ERROR(process_.SetRegisters(
-        child, ProgramRegisters(slot.state, now, slot.state.signals.boundary)));
-    CLEW_RETURN_IF_ERROR(LeaveRuntime(process_, child, shared_, slot.state));
-    CLEW_RETURN_IF_ERROR(state_.on_child(child, parent));
-    CLEW_RETURN_IF_ERROR(tracer::TakeOut(process_, child, shared_));
-    SharedMemory::Free(slot);
-    break;
-  }
-  return process_.LetGo(child);
+  return leaves ? FreeProcess(process_, child, shared_,
+                              [&] { return state_.on_child(child, parent); })
+                : process_.LetGo(child);
 }
 
 Status FreeRun::OnGone(Tid tid) {
@@ -333,7 +304,7 @@ Status FreeRun::OnSignal(Tid tid, int signal) {
       }
       return process_.Continue(tid, 0);
     case Disposition::kEnds:
-      return EndBySignal(tid, signal);
+      return EndBySignal(tid, thread, signal);
   }
   return {};
 }
@@ -364,9 +335,8 @@ uint64_t FreeRun::MaskOfFirst() {
   return mask;
 }
 
-Status FreeRun::EndBySignal(Tid tid, int signal) {
+Status FreeRun::EndBySignal(Tid tid, Thread* thread, int signal) {
   CLEW_ASSIGN_OR_RETURN(info, process_.SignalInfo(tid));
-  Thread* const thread = threads_.Find(tid);
   if (IsRaised(info.si_signo, info.si_code)) {
     return thread != nullptr ? OnRaised(tid, *thread, info)
                              : Unsupported("the tracer failed in the program");
@@ -424,7 +394,10 @@ Status FreeRun::OnInterrupted(Tid tid, Thread& thread) {
   if (state.scratch < kUserGprs.size()) {
     now.*kUserGprs[state.scratch] = state.gpr[state.scratch];
   }
-  CLEW_RETURN_IF_ERROR(BringBack(tid, thread, now, state.signals.boundary));
+  now.rip = state.signals.boundary;
+  now.gs_base = 0;
+  now.orig_rax = UINT64_MAX;
+  CLEW_RETURN_IF_ERROR(process_.SetRegisters(tid, now));
   thread.stopped = Stopped::kParked;
   if (state_.end) {
     return {};
@@ -498,10 +471,11 @@ Status FreeRun::OnExec(Tid tid, Thread& thread) {
     thread.stopped = Stopped::kParked;
     return {};
   }
-  const uint64_t mask = ProgramMask(threads_.StateOf(thread).signals, 0);
+  ThreadState& state = threads_.StateOf(thread);
+  const uint64_t mask = ProgramMask(state.signals, 0);
   CLEW_ASSIGN_OR_RETURN(parked, process_.Registers(tid));
-  CLEW_RETURN_IF_ERROR(BringBack(tid, thread, parked,
-                                 threads_.StateOf(thread).signals.boundary));
+  CLEW_RETURN_IF_ERROR(process_.SetRegisters(
+      tid, ProgramRegisters(state, parked, state.signals.boundary)));
   CLEW_ASSIGN_OR_RETURN(stop, process_.Execute(tid));
   if (stop.kind == TraceeStop::Kind::kExec) {
     state_.replaced = true;
@@ -512,25 +486,12 @@ Status FreeRun::OnExec(Tid tid, Thread& thread) {
     return EndedFromOutside();
   }
   CLEW_ASSIGN_OR_RETURN(after, process_.Registers(tid));
-  threads_.StateOf(thread).scratch = after.rax;
+  state.scratch = after.rax;
   CLEW_RETURN_IF_ERROR(process_.SetRegisters(tid, parked));
   return process_.Continue(tid, stop.signal);
 }
 
 // ---- The end ---------------------------------------------------------------
-
-// Lets a stopped thread have these registers, at an address of the program.
-Status FreeRun::BringBack(Tid tid, Thread& thread, user_regs_struct now,
-                          uint64_t ip) {
-  if (thread.interrupted) {
-    now.rip = ip;
-    now.gs_base = 0;
-    now.orig_rax = UINT64_MAX;
-  } else {
-    now = ProgramRegisters(threads_.StateOf(thread), now, ip);
-  }
-  return process_.SetRegisters(tid, now);
-}
 
 // What else stops it meanwhile takes back the interruption of a thread that was
 // attached to; another one gets its SIGSTOP.
@@ -653,18 +614,18 @@ Status FreeRun::Settle(Thread& thread) {
   if (thread.stopped == Stopped::kInCall) {
     threads_.NoteCall(thread);
     CLEW_ASSIGN_OR_RETURN(now, process_.Registers(tid));
-    const uint64_t result = now.rax;
-    CLEW_RETURN_IF_ERROR(BringBack(tid, thread, now, thread.native->ip));
-    CLEW_ASSIGN_OR_RETURN(out, process_.Registers(tid));
-    out.rax = result;
-    out.orig_rax = state.gpr[0];  // as the kernel left it
-    CLEW_RETURN_IF_ERROR(process_.SetRegisters(tid, out));
+    user_regs_struct program = ProgramRegisters(state, now, thread.native->ip);
+    // As the kernel left them.
+    program.rax = now.rax;
+    program.orig_rax = state.gpr[0];
+    CLEW_RETURN_IF_ERROR(process_.SetRegisters(tid, program));
     thread.log->StopAt(thread.native->ip);
     return {};
   }
   if (!thread.interrupted) {
     CLEW_ASSIGN_OR_RETURN(now, process_.Registers(tid));
-    CLEW_RETURN_IF_ERROR(BringBack(tid, thread, now, state.signals.boundary));
+    CLEW_RETURN_IF_ERROR(process_.SetRegisters(
+        tid, ProgramRegisters(state, now, state.signals.boundary)));
   }
   thread.log->StopAt(thread.native->call ? thread.native->ip
                                          : state.signals.boundary);

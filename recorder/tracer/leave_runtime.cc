@@ -1,6 +1,9 @@
 #include "recorder/tracer/leave_runtime.h"
 
+#include <signal.h>
+
 #include "common/user_registers.h"
+#include "recorder/tracer/inject.h"
 
 namespace clew::tracer {
 
@@ -44,6 +47,35 @@ Status LeaveRuntime(TracedProcess& process, Tid thread,
   }
   CLEW_RETURN_IF_ERROR(process.SetRegisters(thread, program));
   return process.SetSignalMask(thread, ProgramMask(state.signals, mask));
+}
+
+Status FreeProcess(TracedProcess& process, Tid child, SharedMemory& shared,
+                   const std::function<Status()>& undo) {
+  TraceeStop stop;
+  while (stop.kind != TraceeStop::Kind::kSignal || stop.signal != SIGTRAP) {
+    CLEW_RETURN_IF_ERROR(process.Continue(child, 0));
+    CLEW_ASSIGN_OR_RETURN(next, process.Wait(child, true));
+    if (next.kind == TraceeStop::Kind::kExited ||
+        next.kind == TraceeStop::Kind::kKilled) {
+      return {};
+    }
+    stop = next;
+  }
+  for (uint32_t number = 0; number < shared.slot_count(); ++number) {
+    ThreadSlot& slot = shared.slot(number);
+    if (slot.use.load() != SlotUse::kThread || Tid(slot.tid) != child) {
+      continue;
+    }
+    CLEW_ASSIGN_OR_RETURN(now, process.Registers(child));
+    CLEW_RETURN_IF_ERROR(process.SetRegisters(
+        child, ProgramRegisters(slot.state, now, slot.state.signals.boundary)));
+    CLEW_RETURN_IF_ERROR(LeaveRuntime(process, child, shared, slot.state));
+    CLEW_RETURN_IF_ERROR(undo());
+    CLEW_RETURN_IF_ERROR(TakeOut(process, child, shared));
+    SharedMemory::Free(slot);
+    break;
+  }
+  return process.LetGo(child);
 }
 
 }  // namespace clew::tracer

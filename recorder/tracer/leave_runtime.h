@@ -4,6 +4,7 @@
 #include <sys/user.h>
 
 #include <cstdint>
+#include <functional>
 
 #include "common/os/ptrace.h"
 #include "common/result.h"
@@ -26,6 +27,13 @@ uint64_t ProgramMask(const SignalState& signals, uint64_t mask);
 [[nodiscard]] Status LeaveRuntime(TracedProcess& process, Tid thread,
                                   const SharedMemory& shared,
                                   ThreadState& state);
+
+// Lets a forked process, which is stopped before it begins
+// (SharedHeader::frees_processes), go on in the program without the runtime.
+// `undo` is called before that is unmapped.
+[[nodiscard]] Status FreeProcess(TracedProcess& process, Tid child,
+                                 SharedMemory& shared,
+                                 const std::function<Status()>& undo);
 
 }  // namespace clew::tracer
 
