@@ -37,10 +37,12 @@ using testing::IsEmpty;
 using testing::StartsWith;
 
 // What a run of a script may be, once it is known which. What waits does so for
-// longer than any test.
+// longer than any test; alone, where a time limit is over at once by the
+// program's clock, for what nobody writes.
 constexpr const char* kFail = "kill -ABRT $$";
 constexpr const char* kWait = "sleep 600 & begin; wait";
-constexpr const char* kWaitAlone = "begin; exec sleep 600";
+constexpr const char* kWaitAlone =
+    "mkfifo never$seed; begin; exec cat never$seed";
 
 std::string Await(const std::string& file) {
   return "until [ -e " + file + " ]; do sleep 0.1; done; ";
