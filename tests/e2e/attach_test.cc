@@ -246,17 +246,18 @@ TEST_P(AttachCommandTest, TheProcessGoesOnWithoutItsRecorder) {
   }
 }
 
-// Its threads find out once what they log has no room left.
+// Its threads find out once what they log has no room left. None of them ends,
+// where the recorder has them stop by a breakpoint.
 TEST(AttachFreeTest, TheProcessGoesOnWhenItsRecorderIsKilled) {
-  const AnsweringProgram endless;
+  const AnsweringProgram program("own_stacks");
   const Scratch scratch;
-  const RecorderOf recorder(Way::kFree, endless, scratch.Path("b.clew"));
-  EXPECT_EQ(endless.Ask(), "pong\n");
+  const RecorderOf recorder(Way::kFree, program, scratch.Path("b.clew"));
+  EXPECT_EQ(program.Ask(), "pong\n");
   recorder.Kill();
   for (int i = 0; i < 300; ++i) {
-    ASSERT_EQ(endless.Ask(), "pong\n");
+    ASSERT_EQ(program.Ask(), "pong\n");
   }
-  EXPECT_THAT(endless.Ask("f\n"), HasSubstr("cpus "));
+  EXPECT_EQ(program.Ask("f\n"), "pong\n");
 }
 
 // Processes are made while signals come, which nobody is to see.

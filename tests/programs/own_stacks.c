@@ -1,12 +1,14 @@
 // Answers lines on its standard input by "pong", as long as handlers of signals
 // run on the alternate stack of their thread, with the signals blocked that are
-// to be, and all of that is told as it was set. There are two threads; at each
-// line the one lets a signal come to both, and to itself in its handler.
+// to be, and all of that is told as it was set. There are two threads, neither
+// of which ends; at each line the one lets a signal come to both, and to itself
+// in its handler. "f" is answered by a child process.
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { kStackBytes = 64 << 10 };
@@ -109,8 +111,16 @@ int main(void) {
     check(sigaction(SIGPIPE, NULL, &ignored) == 0 &&
           ignored.sa_handler == SIG_IGN);
     const char* const answer = wrong ? "wrong\n" : "pong\n";
+    const pid_t child = line[0] == 'f' ? fork() : -1;
+    if (child > 0) {
+      waitpid(child, NULL, 0);
+      continue;
+    }
     if (write(STDOUT_FILENO, answer, strlen(answer)) < 0) {
       return 2;
+    }
+    if (child == 0) {
+      _exit(0);
     }
   }
   return 0;
