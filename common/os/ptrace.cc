@@ -234,16 +234,41 @@ Result<TracedProcess> TracedProcess::Attach(int32_t process) {
 }
 
 // As long as one is not stopped, it may make others: those that it makes once
-// it is traced stop by themselves.
+// it is traced stop by themselves. A signal that is ignored, as that of a
+// child's end, is dropped no longer once the thread that it is sent to is
+// traced, and interrupts another one's call where that is stopped: so all are
+// traced before any is stopped, and the first one, to which most are sent, is
+// stopped last.
 Status TracedProcess::StopAll() {
   std::set<int32_t> seen;
-  for (bool found = true; found;) {
-    found = false;
+  const auto take_new = [&](auto take) -> Result<bool> {
+    bool found = false;
     for (const int32_t thread : TasksOf(process_)) {
       if (seen.insert(thread).second) {
-        CLEW_RETURN_IF_ERROR(StopNew(Tid(thread)));
+        CLEW_RETURN_IF_ERROR(take(Tid(thread)));
         found = true;
       }
+    }
+    return found;
+  };
+  for (bool found = true; found;) {
+    CLEW_ASSIGN_OR_RETURN(
+        more, take_new([this](Tid thread) { return Seize(thread); }));
+    found = more;
+  }
+  seen = {process_};
+  const auto stop = [this](Tid thread) -> Status {
+    CLEW_RETURN_IF_ERROR(Seize(thread));
+    return threads_.contains(thread.as_int()) ? StopSeized(thread) : Status();
+  };
+  for (bool is_first_stopped = false;;) {
+    CLEW_ASSIGN_OR_RETURN(found, take_new(stop));
+    if (!found && is_first_stopped) {
+      break;
+    }
+    if (!found) {
+      CLEW_RETURN_IF_ERROR(stop(first_thread()));
+      is_first_stopped = true;
     }
   }
   return threads_.contains(process_)
@@ -252,7 +277,11 @@ Status TracedProcess::StopAll() {
                                process_);
 }
 
-Status TracedProcess::StopNew(Tid thread) {
+// One that has ended is left out.
+Status TracedProcess::Seize(Tid thread) {
+  if (threads_.contains(thread.as_int())) {
+    return {};
+  }
   if (ptrace(PTRACE_SEIZE, thread.as_int(), nullptr, kTraced) != 0) {
     const int error = errno;
     if (HasEnded(process_, thread)) {
@@ -267,6 +296,10 @@ Status TracedProcess::StopNew(Tid thread) {
     }
   }
   threads_.insert(thread.as_int());
+  return {};
+}
+
+Status TracedProcess::StopSeized(Tid thread) {
   waited_in_[thread.as_int()] = ProcText(fmt::format("task/{}/wchan", thread));
   CLEW_RETURN_IF_ERROR(Request(PTRACE_INTERRUPT, thread, 0, "interrupt"));
   for (;;) {

@@ -184,7 +184,8 @@ class TracedProcess {
       : process_(process), tell_traps_(tell_traps), attached_(attached) {}
   [[nodiscard]] Status StopAll();
   [[nodiscard]] Status LookAtFilters();
-  [[nodiscard]] Status StopNew(Tid thread);
+  [[nodiscard]] Status Seize(Tid thread);
+  [[nodiscard]] Status StopSeized(Tid thread);
   void LetAllGo();
   bool IsTrapPending(Tid thread) const;
   char StateOf(Tid thread) const;  // ProcessState

@@ -117,7 +117,7 @@ class FreeRun final : public recorder::ProgramRun {
   Status OnRaised(Tid tid, Thread& thread, const siginfo_t& info);
   Status OnInterrupted(Tid tid, Thread& thread);
   Status StopAll();
-  Status KeepOtherSignalsOut();
+  Status SetMasks();
   Result<bool> AreStopped();
   Result<bool> Interrupt(Tid tid, Thread& thread);
   Status StopInCall(Tid tid, Thread& thread);
@@ -315,24 +315,21 @@ bool FreeRun::IsDropped(Tid tid, int signal) {
   return recorder::IsDropped(process_, tid, signal, MaskOfFirst());
 }
 
-// The program's. The runtime may block all signals, or let them in again, while
-// this looks.
+// The program's. Where the kernel blocks all signals, the runtime may have had
+// it do so and not say it yet, or not any more: that counts as none blocked. So
+// a program whose first thread blocks all signals itself does not see that one
+// which is ignored has interrupted a call of another thread.
 uint64_t FreeRun::MaskOfFirst() {
-  constexpr int kLooks = 100;
   const Tid first = process_.first_thread();
   const Thread* const thread = threads_.Find(first);
-  uint64_t mask = 0;
-  for (int look = 0; look < kLooks; ++look) {
-    const SignalState signals =
-        thread != nullptr ? threads_.StateOf(*thread).signals : SignalState();
-    mask = recorder::SignalsBlockedBy(process_, first);
-    if (signals.is_holding != 0 || signals.is_blocking != 0 ||
-        (mask | kRaisedSignals) != (kAllSignals | kRaisedSignals)) {
-      return ProgramMask(signals, mask);
-    }
-    sched_yield();
-  }
-  return mask;
+  const uint64_t mask = recorder::SignalsBlockedBy(process_, first);
+  const SignalState signals =
+      thread != nullptr ? threads_.StateOf(*thread).signals : SignalState();
+  const bool blocks_all =
+      (mask | kRaisedSignals) == (kAllSignals | kRaisedSignals);
+  return signals.is_holding != 0 || signals.is_blocking != 0 || !blocks_all
+             ? ProgramMask(signals, mask)
+             : 0;
 }
 
 Status FreeRun::EndBySignal(Tid tid, Thread* thread, int signal) {
@@ -590,15 +587,23 @@ Status FreeRun::StopAll() {
   if (failing != nullptr && state_.end) {
     state_.end->failure.ip = TraceeAddr(failing->native->ip);
   }
-  return KeepOtherSignalsOut();
+  return SetMasks();
 }
 
 // What ends the program is the next to come to its thread: another signal would
-// find a handler that is the runtime's.
-Status FreeRun::KeepOtherSignalsOut() {
+// find a handler that is the runtime's. Threads that are to go on have their
+// masks from here on: by those it is known whose calls a signal interrupts.
+Status FreeRun::SetMasks() {
   const NativeEnd end = state_.end.value_or(NativeEnd());
   if (end.failure.kind == FailureKind::kHang ||
       end.failure.kind == FailureKind::kTimeLimit) {
+    for (auto& [tid, thread] : threads_.all()) {
+      if (thread.stopped != Stopped::kNot) {
+        CLEW_ASSIGN_OR_RETURN(mask, process_.SignalMask(tid));
+        CLEW_RETURN_IF_ERROR(process_.SetSignalMask(
+            tid, ProgramMask(threads_.StateOf(thread).signals, mask)));
+      }
+    }
     return {};
   }
   const auto signal = static_cast<uint64_t>(end.signal);

@@ -319,6 +319,20 @@ TEST_P(AttachCommandTest, ProcessesThatItMakesRunAsIfNobodyRecorded) {
   EXPECT_EQ(solved.exit_status, kExitOk) << solved.text;
 }
 
+// A signal that is ignored interrupts no call, whenever it comes: the program
+// has a thread that does not bear that.
+TEST_P(AttachCommandTest, TheEndOfAChildInterruptsNobody) {
+  const AnsweringProgram endless;
+  const Scratch scratch;
+  for (int i = 0; i < 20; ++i) {
+    const RecorderOf recorder(GetParam(), endless,
+                              scratch.Path(std::to_string(i)));
+    EXPECT_THAT(endless.Ask("f\n"), HasSubstr("code 1"));
+    recorder.Stop();
+    ASSERT_EQ(endless.Ask(), "pong\n");
+  }
+}
+
 // rseq is for no thread while it is recorded, but one that was told to register
 // it may not be refused: glibc ends the program.
 TEST_P(AttachCommandTest, RseqIsRegisteredOnceTheProcessIsLetGo) {
