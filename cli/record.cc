@@ -34,6 +34,7 @@ namespace {
 
 constexpr uint32_t kTriesDefault = 1000;
 constexpr size_t kUnknownShownMax = 5;
+constexpr uint64_t kRingBytesMin = 256 << 10;
 
 constexpr const char* kRecordFooter =
     R"(Exit status: 0 the run did not fail, 1 it failed (and was recorded), 5 none of
@@ -74,6 +75,7 @@ struct RecordOptions {
   std::string fail_on;
   std::string timing = "mtc";
   std::string size_limit;
+  std::string ring;
   const Option* until_fail = nullptr;
   uint32_t tries = 0;  // 0: not given, or given without a number
   uint32_t jobs = 1;
@@ -104,6 +106,11 @@ Json ToJson(const RecordOptions& options,
   json["handovers"] = outcome.handovers;
   json["context_switches"] = outcome.switches;
   json["pt_bytes"] = outcome.pt_bytes;
+  json["ring"] = options.record.ring_bytes == 0
+                     ? Json()
+                     : Json{{"halves", outcome.ring.halves},
+                            {"stopped_us", outcome.ring.stopped_us},
+                            {"stopped_us_max", outcome.ring.stopped_us_max}};
   json["trace_dropped"] = outcome.dropped;
   json["repeat"] = CanBeRepeated(options, outcome)
                        ? Json(RepeatCommand(options.record.output))
@@ -172,6 +179,15 @@ Status SetRunOptions(RecordOptions& options) {
         bytes, recorder::perf::ParseBytes("--size-limit", options.size_limit));
     options.record.size_limit_bytes = bytes;
   }
+  if (!options.ring.empty()) {
+    CLEW_ASSIGN_OR_RETURN(bytes,
+                          recorder::perf::ParseBytes("--ring", options.ring));
+    if (bytes < kRingBytesMin) {
+      return InvalidArgument("--ring is {} bytes, must be 256K at least",
+                             bytes);
+    }
+    options.record.ring_bytes = bytes;
+  }
   options.record.timing = options.timing != "none";
   options.record.source =
       options.source == "step"     ? recorder::SoftwareSource::kStep
@@ -201,6 +217,19 @@ void SayDeviations(const recorder::RecordOutcome& outcome) {
                    ? "a failure of this program"
                    : "this failure",
                RecordersDoubt(outcome.deviations));
+  }
+}
+
+void SayRing(const recorder::RecordOutcome& outcome) {
+  const recorder::RingUse& ring = outcome.ring;
+  if (ring.halves != 0) {
+    fmt::print(stderr,
+               "clew: the end of the run is kept; the program was stopped {} "
+               "times for that, {:.1f} ms each, {:.1f} ms at most\n",
+               ring.halves,
+               static_cast<double>(ring.stopped_us) / 1e3 /
+                   static_cast<double>(ring.halves),
+               static_cast<double>(ring.stopped_us_max) / 1e3);
   }
 }
 
@@ -243,16 +272,17 @@ std::string FirstGiven(const Command& command,
 std::string SoftwareOnly(const Command& command) {
   return FirstGiven(
       command, {"--until-fail", "--jobs", "--only-if-failed", "--size-limit",
-                "--no-core-on-exit", "--strict", "--seed", "--cores",
+                "--ring", "--no-core-on-exit", "--strict", "--seed", "--cores",
                 "--quantum", "--timing", "--cyc", "--psb-period", "--repeat"});
 }
 
 // What the bundle that is repeated says by itself.
 std::string SaidByBundle(const Command& command) {
   return FirstGiven(
-      command, {"--until-fail", "--jobs", "--fail-on", "--timeout",
-                "--size-limit", "--seed", "--cores", "--quantum", "--timing",
-                "--mtc-period", "--cyc", "--psb-period", "command"});
+      command,
+      {"--until-fail", "--jobs", "--fail-on", "--timeout", "--size-limit",
+       "--ring", "--seed", "--cores", "--quantum", "--timing", "--mtc-period",
+       "--cyc", "--psb-period", "command"});
 }
 
 // And of a run that was to be a repetition, whether it is.
@@ -337,6 +367,14 @@ std::string NotForFree(const Command& command) {
 }
 
 Status CheckFree(const Command& command, const RecordOptions& options) {
+  if (!options.ring.empty()) {
+    if (!options.record.is_free) {
+      return InvalidArgument("--ring needs --free");
+    }
+    if (!options.size_limit.empty()) {
+      return InvalidArgument("--ring is a limit: leave out --size-limit");
+    }
+  }
   if (!options.record.is_free) {
     return {};
   }
@@ -440,6 +478,7 @@ int RunRecord(const Command& command, RecordOptions& options) {
         options.record.is_free ? "" : fmt::format("seed {}, ", outcome->seed),
         WithMagnitude(static_cast<double>(outcome->insns)),
         WithMagnitude(static_cast<double>(outcome->pt_bytes)));
+    SayRing(*outcome);
     SayDeviations(*outcome);
     WarnOfUnknown(*outcome);
     WarnOfInputs(*outcome);
@@ -486,6 +525,11 @@ void AddRunOptions(Command& command, RecordOptions& options) {
                      "are dropped: the program goes on, and its failure leaves "
                      "a bundle with core dump and images alone; with none, "
                      "there is no limit");
+  command.add_option(
+      "--ring", options.ring,
+      "with --free: bytes of trace and inputs (64M) of which the "
+      "end is kept, a half of them at least, however long the "
+      "program runs; the bundle begins in mid-run then");
   command.add_flag("--strict", record.strict,
                    "end, with exit code 3, where the program uses what the "
                    "recorder carries out otherwise than the kernel");

@@ -39,7 +39,8 @@ constexpr const char* kUsage =
 Runs COMMAND under software PT; if it fails, clewd gets a bundle. OPTIONs go to
 'clew record': --cores N, --quantum N, --fail-on exit!=0, --timeout S, --seed N
 (by default another one each time), --size-limit BYTES (software_bytes in
-/etc/clew/clewd.conf). Exit status: as that of 'clew record', 0 the
+/etc/clew/clewd.conf), --free, --ring BYTES (by default what 'tracer' says in
+the section of the unit there). Exit status: as that of 'clew record', 0 the
 run did not fail, 1 it failed. $CLEW names the program clew; /usr/bin/clew.
 
 Example, in a drop-in of a unit:
@@ -95,16 +96,41 @@ bool Has(const std::vector<std::string>& options, std::string_view name) {
   });
 }
 
-// One that cannot be read is clewd's to complain of.
-std::string SizeLimit(const Plan& plan) {
-  const auto config = ReadConfig(Paths(plan.root).config);
-  return fmt::format("{}", config.value_or(Config()).software_bytes);
-}
-
 std::string RandomSeed() {
   uint32_t seed = 0;
   (void)!getrandom(&seed, sizeof(seed), 0);  // 0 is a seed, too
   return fmt::format("{}", seed);
+}
+
+// As the configuration says, what the unit's own options do not. (A file that
+// cannot be read is clewd's to complain of.)
+std::vector<std::string> ConfiguredOptions(const Plan& plan) {
+  const auto read = ReadConfig(Paths(plan.root).config);
+  const Config config = read.value_or(Config());
+  WatchedUnit unit;
+  for (const WatchedUnit& watched : config.units) {
+    if (watched.name == plan.unit) {
+      unit = watched;
+    }
+  }
+  if (Has(plan.options, "--source") || Has(plan.options, "--free")) {
+    unit.tracer = UnitTracer::kTurns;
+  }
+  std::vector<std::string> options;
+  if (unit.tracer != UnitTracer::kTurns) {
+    options.emplace_back("--free");
+  } else if (!Has(plan.options, "--free") && !Has(plan.options, "--seed")) {
+    options.insert(options.end(), {"--seed", RandomSeed()});
+  }
+  if (unit.tracer == UnitTracer::kRing) {
+    options.insert(options.end(),
+                   {"--ring", fmt::format("{}", unit.ring_bytes)});
+  } else if (!Has(plan.options, "--ring") &&
+             !Has(plan.options, "--size-limit")) {
+    options.insert(options.end(),
+                   {"--size-limit", fmt::format("{}", config.software_bytes)});
+  }
+  return options;
 }
 
 [[noreturn]] void Become(const std::vector<std::string>& words) {
@@ -125,12 +151,8 @@ std::vector<std::string> RecordCommand(const Plan& plan,
                                     "record", "--only-if-failed", "-o",
                                     folder + "/" + name};
   words.insert(words.end(), plan.options.begin(), plan.options.end());
-  if (!Has(plan.options, "--seed")) {
-    words.insert(words.end(), {"--seed", RandomSeed()});
-  }
-  if (!Has(plan.options, "--size-limit")) {
-    words.insert(words.end(), {"--size-limit", SizeLimit(plan)});
-  }
+  const std::vector<std::string> configured = ConfiguredOptions(plan);
+  words.insert(words.end(), configured.begin(), configured.end());
   words.emplace_back("--");
   words.insert(words.end(), plan.command.begin(), plan.command.end());
   return words;

@@ -55,6 +55,22 @@ Status ReadSource(const Reader& reader, Config& config) {
                          reader.source, source);
 }
 
+Status ReadTracer(const Reader& reader, const std::string& section,
+                  WatchedUnit& unit) {
+  std::string tracer(ToString(unit.tracer));
+  CLEW_RETURN_IF_ERROR(reader.file.Text(section, "tracer", &tracer));
+  for (const UnitTracer known :
+       {UnitTracer::kTurns, UnitTracer::kFree, UnitTracer::kRing}) {
+    if (tracer == ToString(known)) {
+      unit.tracer = known;
+      return reader.file.Bytes(section, "ring", 1 << 20, kSpoolBytesMax,
+                               &unit.ring_bytes);
+    }
+  }
+  return InvalidArgument("{}: [{}]: tracer is {:?}, wanted turns, free or ring",
+                         reader.source, section, tracer);
+}
+
 Status ReadRing(const Reader& reader, const char* key, uint64_t* value) {
   CLEW_RETURN_IF_ERROR(reader.Bytes(key, 2 * kPageBytes, kRingBytesMax, value));
   if (!std::has_single_bit(*value)) {
@@ -190,6 +206,7 @@ Result<WatchedUnit> ReadUnit(const Reader& reader, const std::string& section) {
       reader.file.Seconds(section, "hang", 0, kDayS, &unit.hang_s));
   CLEW_RETURN_IF_ERROR(reader.file.Text(section, "heartbeat", &unit.heartbeat));
   CLEW_RETURN_IF_ERROR(CheckPath(reader, "heartbeat", unit.heartbeat));
+  CLEW_RETURN_IF_ERROR(ReadTracer(reader, section, unit));
   return unit;
 }
 
@@ -238,6 +255,18 @@ Result<Config> FromFile(ConfigFile& file, const std::string& source) {
 }
 
 }  // namespace
+
+std::string_view ToString(UnitTracer tracer) {
+  switch (tracer) {
+    case UnitTracer::kTurns:
+      return "turns";
+    case UnitTracer::kFree:
+      return "free";
+    case UnitTracer::kRing:
+      return "ring";
+  }
+  return "";
+}
 
 std::string_view ToString(SourceKind kind) {
   switch (kind) {

@@ -17,6 +17,14 @@ enum class SourceKind : uint8_t {
 };
 std::string_view ToString(SourceKind kind);
 
+// How `clewd-run` records a unit.
+enum class UnitTracer : uint8_t {
+  kTurns,  // one thread at a time, all of the run
+  kFree,   // all threads at once, all of the run
+  kRing,   // likewise, its end
+};
+std::string_view ToString(UnitTracer tracer);
+
 // A service of systemd that is watched: section [unit NAME.service]; [unit
 // NAME] is taken for it, with a warning.
 struct WatchedUnit {
@@ -27,6 +35,8 @@ struct WatchedUnit {
   // heartbeat = /run/a/alive: the sign is that the file is touched. Empty: that
   // the unit's cgroup used CPU time.
   std::string heartbeat;
+  UnitTracer tracer = UnitTracer::kTurns;    // tracer = turns, free or ring
+  uint64_t ring_bytes = uint64_t{64} << 20;  // ring = 64M, of kRing
   bool operator==(const WatchedUnit&) const = default;
 };
 inline constexpr size_t kUnitsMax = 64;

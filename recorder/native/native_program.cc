@@ -65,8 +65,7 @@ void NativeProgram::AddThread(Tid thread, TraceeAddr ip,
 Status NativeProgram::WriteStartState(StartState& start) {
   stack_ = ReadInitialStack(stack_addr_, state_.memory);
   CLEW_ASSIGN_OR_RETURN(regions, Regions());
-  NameMappings(regions, 0);
-  NameThreads();
+  TellAnew(regions);
   for (const ExecMapping& mapping : CodeOfFiles(regions)) {
     state_.code.Map(mapping);
   }
@@ -85,6 +84,16 @@ void NativeProgram::NameMappings(const std::vector<GuestRegion>& regions,
   for (const ExecMapping& mapping : CodeOfFiles(regions)) {
     state_.tracer->Mmap(0, main, now, mapping);
   }
+}
+
+Result<std::vector<GuestRegion>> NativeProgram::RegionsNow(uint64_t brk) {
+  brk_ = brk;
+  return Regions();
+}
+
+void NativeProgram::TellAnew(const std::vector<GuestRegion>& regions) {
+  NameMappings(regions, 0);
+  NameThreads();
 }
 
 Status NativeProgram::NameWhatIsThere() {

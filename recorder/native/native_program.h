@@ -29,6 +29,12 @@ class NativeProgram {
   // Tells the threads and mappings that there are in the place of events that
   // were dropped: without them the core dump cannot be read.
   [[nodiscard]] Status NameWhatIsThere();
+  // The program's memory as it is, where its heap ends at `brk`.
+  [[nodiscard]] Result<std::vector<GuestRegion>> RegionsNow(uint64_t brk);
+  // Of its initial stack: where argc is.
+  uint64_t stack_addr() const { return stack_addr_; }
+  // Tells its threads, and the code in `regions`, to a trace that begins here.
+  void TellAnew(const std::vector<GuestRegion>& regions);
 
  private:
   [[nodiscard]] Result<std::vector<GuestRegion>> Regions() const;

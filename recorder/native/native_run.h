@@ -23,6 +23,7 @@ class NativeRun final : public ProgramRun {
   explicit NativeRun(NativeState& state);
 
   [[nodiscard]] Result<std::optional<NativeEnd>> Run() override;
+  Status Finish(Outcome& /*outcome*/) override { return {}; }
   Status Leave(const std::vector<Attachment::Stopped>& threads) override;
   uint64_t handovers() const override { return handovers_; }
 

@@ -108,6 +108,7 @@ inline bool RegistersRseq(const SyscallCall& call) {
 // What every part of a recording by stepping stands on.
 struct NativeState {
   const PluginConfig& config;
+  std::string folder;  // below which trace and inputs go now
   TracedProcess& process;
   GuestMemory memory;
   std::unique_ptr<SizeLimit> limit;
@@ -170,8 +171,7 @@ struct NativeState {
       return {};
     }
     CLEW_ASSIGN_OR_RETURN(
-        file,
-        RawFile::Create(RawInputsPath(config.folder, thread.tid), limit.get()));
+        file, RawFile::Create(RawInputsPath(folder, thread.tid), limit.get()));
     thread.inputs =
         std::make_unique<InputWriter>(thread.tid, std::move(file), memory);
     return {};

@@ -9,6 +9,7 @@
 
 #include "common/result.h"
 #include "recorder/native/attachment.h"
+#include "recorder/native/native_program.h"
 #include "recorder/native/native_state.h"
 
 namespace clew::recorder {
@@ -27,15 +28,19 @@ class ProgramRun {
   [[nodiscard]] virtual Result<std::optional<NativeEnd>> Run() = 0;
   // How often another thread went on.
   virtual uint64_t handovers() const = 0;
+  // The raw files are closed: what they need besides to be a recording, told in
+  // `outcome`. REQUIRES: Run has returned how it ends.
+  [[nodiscard]] virtual Status Finish(Outcome& outcome) = 0;
   // Takes out of the program what it has of this. REQUIRES: Run has returned
   // how it ends; `threads` are all that it has, stopped where it is to go on.
   [[nodiscard]] virtual Status Leave(
       const std::vector<Attachment::Stopped>& threads) = 0;
 };
 
-// Makes what lets the program go that `state` has, which outlives it.
-using RunMaker =
-    std::function<Result<std::unique_ptr<ProgramRun>>(NativeState& state)>;
+// Makes what lets the program go that `state` has, which is described by
+// `program`; both outlive it.
+using RunMaker = std::function<Result<std::unique_ptr<ProgramRun>>(
+    NativeState& state, NativeProgram& program)>;
 
 }  // namespace clew::recorder
 

@@ -48,7 +48,7 @@ class NativeEnding {
   NativeEnding(NativeState& state, NativeProgram& program, const NativeEnd& end)
       : state_(state), program_(program), end_(end) {}
 
-  Result<Outcome> Close(uint64_t handovers) {
+  Result<Outcome> Close(ProgramRun& run) {
     Failure& failure = end_.failure;
     if (failure.kind == FailureKind::kNone &&
         state_.config.fail_on.Matches(failure.exit_status)) {
@@ -58,7 +58,7 @@ class NativeEnding {
     outcome.failure = failure;
     outcome.insns = state_.CountInsns();
     outcome.cores = state_.tracer->core_count();
-    outcome.handovers = handovers;
+    outcome.handovers = run.handovers();
     outcome.switches = state_.tracer->switches();
     outcome.unlogged_inputs = state_.files.Unlogged();
     outcome.unlogged_inputs.insert(outcome.unlogged_inputs.end(),
@@ -80,6 +80,7 @@ class NativeEnding {
     }
     CLEW_RETURN_IF_ERROR(state_.tracer->Close());
     CLEW_RETURN_IF_ERROR(state_.code.Close());
+    CLEW_RETURN_IF_ERROR(run.Finish(outcome));
     if (state_.limit->dropped()) {
       outcome.dropped = state_.limit->why();
     }
@@ -263,6 +264,7 @@ Result<NativeState> MakeState(Recorded& recorded) {
                                 recorded.inputs_are_tapped || recorded.make_run;
   return NativeState{
       .config = config,
+      .folder = config.folder,
       .process = recorded.process,
       .memory = std::move(memory),
       .limit = std::move(limit),
@@ -290,9 +292,10 @@ Result<NativeState> MakeState(Recorded& recorded) {
 }
 
 Result<std::unique_ptr<ProgramRun>> MakeRun(Recorded& recorded,
-                                            NativeState& state) {
+                                            NativeState& state,
+                                            NativeProgram& program) {
   if (recorded.make_run) {
-    return recorded.make_run(state);
+    return recorded.make_run(state, program);
   }
   if (recorded.make_leaps) {
     CLEW_ASSIGN_OR_RETURN(leaps, recorded.make_leaps(recorded.process));
@@ -323,7 +326,7 @@ Result<std::optional<int>> RunProgram(Recorded& recorded) {
   if (recorded.attachment && recorded.begun) {
     recorded.begun();
   }
-  auto run = MakeRun(recorded, state);
+  auto run = MakeRun(recorded, state, program);
   if (!run) {
     GiveBack(recorded);
     return std::unexpected(run.error());
@@ -341,7 +344,7 @@ Result<std::optional<int>> RunProgram(Recorded& recorded) {
     return std::nullopt;
   }
   NativeEnding ending(state, program, *ended);
-  CLEW_ASSIGN_OR_RETURN(outcome, ending.Close((*run)->handovers()));
+  CLEW_ASSIGN_OR_RETURN(outcome, ending.Close(**run));
   CLEW_ASSIGN_OR_RETURN(file,
                         RawFile::Create(OutcomePath(recorded.config.folder)));
   file.Append(FormatOutcome(outcome));

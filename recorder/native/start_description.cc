@@ -56,17 +56,21 @@ std::array<uint64_t, 16> GprsOf(const user_regs_struct& registers) {
   return gpr;
 }
 
-Result<StartThread> DescribeThread(const TracedProcess& process, Tid thread) {
-  CLEW_ASSIGN_OR_RETURN(registers, process.Registers(thread));
-  if (registers.cs != kCodeOf64Bits) {
-    return Unsupported("the program's code is not of 64 bits");
-  }
+StartThread DescribeRegisters(Tid thread, const user_regs_struct& registers) {
   return StartThread{.thread = thread,
                      .gpr = GprsOf(registers),
                      .rip = TraceeAddr(registers.rip),
                      .rflags = registers.eflags & ~kTrapFlag,
                      .fs_base = registers.fs_base,
                      .gs_base = registers.gs_base};
+}
+
+Result<StartThread> DescribeThread(const TracedProcess& process, Tid thread) {
+  CLEW_ASSIGN_OR_RETURN(registers, process.Registers(thread));
+  if (registers.cs != kCodeOf64Bits) {
+    return Unsupported("the program's code is not of 64 bits");
+  }
+  return DescribeRegisters(thread, registers);
 }
 
 Result<StartState> DescribeProgram(const TracedProcess& process) {

@@ -21,6 +21,9 @@ namespace clew::recorder {
 // In the order of their encodings, as gpr arrays have them.
 std::array<uint64_t, 16> GprsOf(const user_regs_struct& registers);
 
+// Returns what a thread has that has these registers, without its vectors.
+StartThread DescribeRegisters(Tid thread, const user_regs_struct& registers);
+
 // Returns the registers of a stopped thread, without its vectors.
 // kUnsupported: its code is not of 64 bits.
 [[nodiscard]] Result<StartThread> DescribeThread(const TracedProcess& process,

@@ -197,12 +197,14 @@ std::string FormatOutcome(const Outcome& o) {
              "kind={}\nsignal={}\nstatus={}\nthread={}\nip={}\naddr={}\n"
              "refusal={}\ndropped={}\nhas_core={:d}\ninsns={}\ncores={}"
              "\nhandovers={}"
-             "\nswitches={}\n"
+             "\nswitches={}\nring_halves={}\nring_stopped_us={}\n"
+             "ring_stopped_us_max={}\n"
              "inputs_unknown={}\nregisters_exact={:d}\nend=1\n",
              static_cast<int>(o.failure.kind), o.failure.signal,
              o.failure.exit_status, o.failure.thread, o.failure.ip,
              o.failure.addr, OneLine(o.refusal), OneLine(o.dropped), o.has_core,
-             o.insns, o.cores, o.handovers, o.switches, o.inputs_unknown,
+             o.insns, o.cores, o.handovers, o.switches, o.ring.halves,
+             o.ring.stopped_us, o.ring.stopped_us_max, o.inputs_unknown,
              o.registers_exact);
 }
 
@@ -233,6 +235,10 @@ Result<Outcome> ParseOutcome(std::string_view text) {
   CLEW_RETURN_IF_ERROR(fields.Number("cores", o.cores));
   CLEW_RETURN_IF_ERROR(fields.Number("handovers", o.handovers));
   CLEW_RETURN_IF_ERROR(fields.Number("switches", o.switches));
+  CLEW_RETURN_IF_ERROR(fields.Number("ring_halves", o.ring.halves));
+  CLEW_RETURN_IF_ERROR(fields.Number("ring_stopped_us", o.ring.stopped_us));
+  CLEW_RETURN_IF_ERROR(
+      fields.Number("ring_stopped_us_max", o.ring.stopped_us_max));
   CLEW_RETURN_IF_ERROR(fields.Number("inputs_unknown", o.inputs_unknown));
   CLEW_RETURN_IF_ERROR(fields.Number("registers_exact", o.registers_exact));
   CLEW_RETURN_IF_ERROR(ParsePhrases(fields, "unlogged", o.unlogged_inputs));

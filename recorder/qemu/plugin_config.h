@@ -56,6 +56,14 @@ std::string InputsPath(const std::string& folder);
 std::string CorePath(const std::string& folder);
 std::string RawFolder(const std::string& folder);
 
+// Of a recording of which the end is kept (RecordOptions::ring_bytes).
+struct RingUse {
+  uint64_t halves = 0;          // that were begun in mid-run
+  uint64_t stopped_us = 0;      // for all of them
+  uint64_t stopped_us_max = 0;  // for one
+  bool operator==(const RingUse&) const = default;
+};
+
 // How the recording ended; the plugin's last file, which is empty until then.
 struct Outcome {
   Failure failure;
@@ -68,6 +76,7 @@ struct Outcome {
   uint32_t cores = 0;  // virtual ones that there were in the end; 0: as wanted
   uint64_t handovers = 0;
   uint64_t switches = 0;
+  RingUse ring = {};
   uint64_t inputs_unknown = 0;
   bool registers_exact = true;  // in the core dump, of every thread
   std::vector<std::string> unlogged_inputs;  // as in bundle.proto

@@ -27,6 +27,8 @@ class SizeLimit {
   // Says so on standard error, the first time.
   void Drop(const std::string& why);
   bool dropped() const { return dropped_.load(std::memory_order_acquire); }
+  // That were added.
+  uint64_t bytes() const { return bytes_.load(); }
   // Why, for people; REQUIRES: dropped().
   const std::string& why() const { return why_; }
   // In a copy of the process: closes the descriptor.

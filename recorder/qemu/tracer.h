@@ -36,7 +36,7 @@ inline constexpr uint64_t kFirstTick = 4096;
 // Not thread-safe: called with the turn or the lock.
 class Tracer {
  public:
-  // Both are borrowed.
+  // `limit` is borrowed.
   [[nodiscard]] static Result<std::unique_ptr<Tracer>> Create(
       const PluginConfig& config, SizeLimit& limit);
 
@@ -73,11 +73,10 @@ class Tracer {
     std::unique_ptr<RawFileSink> sink;
     std::unique_ptr<CoreEncoder> encoder;
   };
-  // Both are borrowed.
   Tracer(const PluginConfig& config, SizeLimit& limit, RawFile events)
       : config_(config), limit_(limit), events_(std::move(events)) {}
 
-  const PluginConfig& config_;
+  const PluginConfig config_;
   SizeLimit& limit_;
   RawFile events_;
   std::optional<RawFile> turns_;

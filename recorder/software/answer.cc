@@ -156,8 +156,9 @@ template <class Codec>
 Status Carry(Codec& codec, RecordOutcome& outcome) {
   CLEW_RETURN_IF_ERROR(CarryAll(
       codec, outcome.failure, outcome.kept, outcome.dropped, outcome.insns,
-      outcome.handovers, outcome.switches, outcome.pt_bytes, outcome.seed,
-      outcome.stopped_ms, outcome.inputs_unknown));
+      outcome.handovers, outcome.switches, outcome.pt_bytes,
+      outcome.ring.halves, outcome.ring.stopped_us, outcome.ring.stopped_us_max,
+      outcome.seed, outcome.stopped_ms, outcome.inputs_unknown));
   CLEW_RETURN_IF_ERROR(CarryList(codec, outcome.deviations));
   CLEW_RETURN_IF_ERROR(CarryList(codec, outcome.unknown_insns));
   return CarryList(codec, outcome.left);

@@ -212,7 +212,13 @@ LeapsMaker LeapsFor(const RecordOptions& options) {
 
 // Null: one thread runs at a time.
 RunMaker RunFor(const RecordOptions& options) {
-  return options.is_free ? RunMaker(tracer::MakeFreeRun) : nullptr;
+  if (!options.is_free) {
+    return nullptr;
+  }
+  return [ring_bytes = options.ring_bytes](NativeState& state,
+                                           NativeProgram& program) {
+    return tracer::MakeFreeRun(state, program, ring_bytes);
+  };
 }
 
 Result<Ran> Attach(const RecordOptions& options, const PluginConfig& config,
@@ -335,6 +341,7 @@ Result<RecordOutcome> Record(const RecordOptions& given) {
                        .insns = outcome.insns,
                        .handovers = outcome.handovers,
                        .switches = outcome.switches,
+                       .ring = outcome.ring,
                        .seed = options.seed,
                        .stopped_ms = ran.stopped_ms,
                        .inputs_unknown = outcome.inputs_unknown,

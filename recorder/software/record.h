@@ -68,6 +68,9 @@ struct RecordOptions {
   // goes on (Outcome::dropped). 0: no limit.
   uint64_t size_limit_bytes = 0;
   bool core_on_exit = true;  // a core dump also of a run that did not fail
+  // With is_free: only the end of trace and inputs is kept, between a half of
+  // this and all of it; the bundle begins in mid-run then. 0: all is kept.
+  uint64_t ring_bytes = 0;
   // kUnsupported at the first deviation (common/linux/deviations.h).
   bool strict = false;
   bool keep_only_if_failed = false;  // no bundle of such a run
@@ -97,6 +100,7 @@ struct RecordOutcome {
   uint64_t handovers = 0;
   uint64_t switches = 0;
   uint64_t pt_bytes = 0;
+  RingUse ring = {};
   uint64_t seed = 0;
   uint64_t stopped_ms = 0;  // for so long all of RecordOptions::process was
   // Calls and signals that are not known whole, with RecordOptions::make_tap.

@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -19,14 +21,18 @@
 #include "common/user_registers.h"
 #include "recorder/native/native_run.h"
 #include "recorder/native/signal_disposition.h"
+#include "recorder/tracer/calls_in_program.h"
 #include "recorder/tracer/death_mark.h"
+#include "recorder/tracer/free_half.h"
 #include "recorder/tracer/free_start.h"
+#include "recorder/tracer/free_stops.h"
 #include "recorder/tracer/free_threads.h"
 #include "recorder/tracer/image.h"
 #include "recorder/tracer/inject.h"
 #include "recorder/tracer/leave_runtime.h"
 #include "recorder/tracer/places.h"
 #include "recorder/tracer/raised_signals.h"
+#include "recorder/tracer/recording_ring.h"
 #include "recorder/tracer/shared_memory.h"
 
 // A program that runs free: all threads at once, in the runtime. The recorder
@@ -35,13 +41,11 @@
 // calls do not stop.
 //
 // What ends the program (exit, a signal without a handler, the recorder) first
-// brings all threads to a stop in the program, with its registers, as if the
-// runtime had never been there:
+// brings all threads to a stop in the program (FreeStops), with its registers,
+// as if the runtime had never been there; then it ends as it would have.
 //
-//   in its code       parks at its next boundary, which is within 512 records
-//   waiting in a call is stopped there; the call has not returned
-//
-// and then it ends as it would have.
+// Where the end of the recording is kept (RecordingRing), they come to a stop
+// like this whenever a half begins, and go on from it.
 
 namespace clew::tracer {
 namespace {
@@ -58,19 +62,33 @@ constexpr useconds_t kIdleMicroseconds = 50;
 // How long nothing may have happened for the program to hang, if all of its
 // threads wait for each other.
 constexpr milliseconds kHangAfter(200);
-// How long threads may take to stop.
+// How long threads may take to stop, for the end and for a half to begin; and
+// how long it is before that is tried again.
 constexpr milliseconds kStopWithin(10'000);
+constexpr milliseconds kHalfWithin(1'000);
+constexpr milliseconds kHalfAgainAfter(100);
+// For how long the clock of the log is measured.
+constexpr int64_t kMeasuredMs = 20;
 
 // As many as can be blocked.
 constexpr uint64_t kAllSignals = ~(SignalBit(SIGKILL) | SignalBit(SIGSTOP));
 
 class FreeRun final : public recorder::ProgramRun {
  public:
-  FreeRun(NativeState& state, SharedMemory shared)
+  FreeRun(NativeState& state, recorder::NativeProgram& program,
+          SharedMemory shared, uint64_t ring_bytes)
       : state_(state),
         process_(state.process),
         shared_(std::move(shared)),
-        threads_(state, shared_) {}
+        threads_(state, shared_),
+        stops_(state, shared_, threads_,
+               [this](Tid tid, const TraceeStop& stop) {
+                 return OnStop(tid, stop);
+               }),
+        halves_(state, program, shared_, threads_),
+        ring_(ring_bytes == 0 ? nullptr
+                              : std::make_unique<RecordingRing>(state, program,
+                                                                ring_bytes)) {}
 
   Status Begin() {
     CLEW_RETURN_IF_ERROR(StartFree(state_, shared_));
@@ -90,6 +108,7 @@ class FreeRun final : public recorder::ProgramRun {
     return state_.end;
   }
   uint64_t handovers() const override { return 0; }
+  Status Finish(recorder::Outcome& outcome) override;
   Status Leave(
       const std::vector<recorder::Attachment::Stopped>& threads) override;
 
@@ -99,8 +118,8 @@ class FreeRun final : public recorder::ProgramRun {
 
   Status LetThreadsBegin();
   Status RunToEnd();
+  void MeasureTicks(Clock::time_point now);
   Status Look();
-  Result<bool> LookAtStops();
   Status OnStop(Tid tid, const TraceeStop& stop);
   Result<Thread*> FindNow(Tid tid);
   Status OnFork(Tid parent, Tid child);
@@ -118,34 +137,41 @@ class FreeRun final : public recorder::ProgramRun {
   Status OnInterrupted(Tid tid, Thread& thread);
   Status StopAll();
   Status SetMasks();
-  Result<bool> AreStopped();
-  Result<bool> Interrupt(Tid tid, Thread& thread);
-  Status StopInCall(Tid tid, Thread& thread);
+  Status BeginHalf();
+  Result<bool> StopForHalf();
+  Status WriteHalf(RecordingRing::Start start,
+                   const std::map<Tid, uint64_t>& since);
+  Status ReapCopies();
   Status Settle(Thread& thread);
   void EndByExit(Thread& thread);
   bool AllWaitForever();
   bool TimeIsOver() const;
+  bool HasChild() {
+    return std::ranges::any_of(
+        threads_.all(), [](const auto& each) { return each.second.is_child; });
+  }
   bool HasOthers(Tid tid) {
     return std::ranges::any_of(process_.Threads(), [&](Tid other) {
       const Thread* const thread = threads_.Find(other);
       return other != tid && (thread == nullptr || !thread->leaves);
     });
   }
-  Status EndedFromOutside() const {
-    const std::string fault = shared_.FaultText();
-    return Unsupported(
-        "{}", fault.empty() ? "the program was ended from outside" : fault);
-  }
 
   NativeState& state_;
   TracedProcess& process_;
   SharedMemory shared_;
   FreeThreads threads_;
+  FreeStops stops_;
+  FreeHalves halves_;
+  std::unique_ptr<RecordingRing> ring_;  // null: all of it is kept
+  recorder::RingUse ring_use_;
+  Clock::time_point next_half_;
   std::set<Tid> begun_;  // whose first stop was seen
   std::optional<DeathMark> mark_;
   // Its signal ends the program, and was taken away until all have stopped.
   std::optional<Tid> held_;
   Clock::time_point began_;
+  uint64_t began_tsc_ = 0;
   Clock::time_point last_news_;
 };
 
@@ -173,6 +199,7 @@ Status FreeRun::LetThreadsBegin() {
 
 Status FreeRun::RunToEnd() {
   began_ = Clock::now();
+  began_tsc_ = __rdtsc();
   last_news_ = began_;
   CLEW_RETURN_IF_ERROR(LetThreadsBegin());
   while (!state_.end && !state_.replaced) {
@@ -181,10 +208,21 @@ Status FreeRun::RunToEnd() {
   return state_.replaced ? Status() : StopAll();
 }
 
+// Once, after long enough.
+void FreeRun::MeasureTicks(Clock::time_point now) {
+  const auto ms =
+      std::chrono::duration_cast<milliseconds>(now - began_).count();
+  if (ms >= kMeasuredMs && shared_.header().ticks_per_ms.load() == 0) {
+    shared_.header().ticks_per_ms.store((__rdtsc() - began_tsc_) /
+                                        static_cast<uint64_t>(ms));
+  }
+}
+
 Status FreeRun::Look() {
   CLEW_RETURN_IF_ERROR(threads_.Read());
-  CLEW_ASSIGN_OR_RETURN(has_stopped, LookAtStops());
+  CLEW_ASSIGN_OR_RETURN(has_stopped, stops_.Look());
   const Clock::time_point now = Clock::now();
+  MeasureTicks(now);
   const bool is_over =
       TimeIsOver() ||
       // Nothing can be made of a bundle without a stream.
@@ -198,7 +236,10 @@ Status FreeRun::Look() {
   } else {
     usleep(kIdleMicroseconds);
   }
-  return {};
+  const bool goes_on = !state_.end && !state_.replaced;
+  return goes_on && ring_ != nullptr && ring_->IsFull() && now > next_half_
+             ? BeginHalf()
+             : Status();
 }
 
 bool FreeRun::TimeIsOver() const {
@@ -207,26 +248,6 @@ bool FreeRun::TimeIsOver() const {
 }
 
 // ---- Stops -----------------------------------------------------------------
-
-// Returns whether there was one.
-Result<bool> FreeRun::LookAtStops() {
-  bool has_stopped = false;
-  for (const Tid tid : process_.Threads()) {
-    const Thread* const thread = threads_.Find(tid);
-    if (thread != nullptr && thread->stopped != Stopped::kNot) {
-      continue;
-    }
-    CLEW_ASSIGN_OR_RETURN(stop, process_.Wait(tid, false));
-    if (stop.kind != TraceeStop::Kind::kRunning) {
-      has_stopped = true;
-      CLEW_RETURN_IF_ERROR(OnStop(tid, stop));
-      if (state_.replaced) {
-        break;
-      }
-    }
-  }
-  return has_stopped;
-}
 
 Status FreeRun::OnStop(Tid tid, const TraceeStop& stop) {
   switch (stop.kind) {
@@ -274,7 +295,7 @@ Status FreeRun::OnGone(Tid tid) {
   const Thread* const thread = threads_.Find(tid);
   return thread != nullptr && thread->leaves && tid != process_.first_thread()
              ? threads_.NoteGone(tid, __rdtsc())
-             : EndedFromOutside();
+             : stops_.EndedFromOutside();
 }
 
 Status FreeRun::OnSignal(Tid tid, int signal) {
@@ -426,6 +447,9 @@ Status FreeRun::OnPark(Tid tid, Thread& thread) {
     case Parked::kKill:
       return OnKill(tid, thread);
     default:
+      if (shared_.header().is_stopping.load() == 0) {  // it is too late
+        return process_.Continue(tid, 0);
+      }
       thread.stopped = Stopped::kParked;
       return {};
   }
@@ -476,11 +500,15 @@ Status FreeRun::OnExec(Tid tid, Thread& thread) {
   CLEW_ASSIGN_OR_RETURN(stop, process_.Execute(tid));
   if (stop.kind == TraceeStop::Kind::kExec) {
     state_.replaced = true;
+    if (ring_ != nullptr) {
+      CLEW_RETURN_IF_ERROR(ring_->DropAll());
+      CLEW_RETURN_IF_ERROR(ReapCopies());
+    }
     return process_.SetSignalMask(process_.first_thread(), mask);
   }
   if (stop.kind == TraceeStop::Kind::kExited ||
       stop.kind == TraceeStop::Kind::kKilled) {
-    return EndedFromOutside();
+    return stops_.EndedFromOutside();
   }
   CLEW_ASSIGN_OR_RETURN(after, process_.Registers(tid));
   state.scratch = after.rax;
@@ -490,89 +518,11 @@ Status FreeRun::OnExec(Tid tid, Thread& thread) {
 
 // ---- The end ---------------------------------------------------------------
 
-// What else stops it meanwhile takes back the interruption of a thread that was
-// attached to; another one gets its SIGSTOP.
-Result<bool> FreeRun::Interrupt(Tid tid, Thread& thread) {
-  CLEW_ASSIGN_OR_RETURN(stop, process_.Interrupt(tid));
-  for (;;) {
-    if (stop.is_without_signal ||
-        (stop.kind == TraceeStop::Kind::kSignal && stop.signal == SIGSTOP)) {
-      return thread.stopped == Stopped::kNot;
-    }
-    if (stop.kind == TraceeStop::Kind::kExited ||
-        stop.kind == TraceeStop::Kind::kKilled) {
-      return std::unexpected(EndedFromOutside().error());
-    }
-    CLEW_RETURN_IF_ERROR(OnStop(tid, stop));
-    if (process_.is_attached()) {
-      return false;
-    }
-    if (thread.stopped != Stopped::kNot) {
-      CLEW_RETURN_IF_ERROR(process_.Continue(tid, 0));
-    }
-    CLEW_ASSIGN_OR_RETURN(next, process_.Wait(tid, true));
-    stop = next;
-  }
-}
-
-Status FreeRun::StopInCall(Tid tid, Thread& thread) {
-  CLEW_ASSIGN_OR_RETURN(is_interrupted, Interrupt(tid, thread));
-  if (!is_interrupted) {
-    return {};
-  }
-  CLEW_ASSIGN_OR_RETURN(registers, process_.Registers(tid));
-  const auto result = static_cast<int64_t>(registers.rax);
-  const bool waits = threads_.StateOf(thread).tell.is_in_call != 0 &&
-                     (AsksForRestart(result) || result == -EINTR);
-  if (!waits) {
-    return process_.Continue(tid, 0);
-  }
-  thread.stopped = Stopped::kInCall;
-  return {};
-}
-
-Result<bool> FreeRun::AreStopped() {
-  bool are_stopped = true;
-  for (const Tid tid : process_.Threads()) {
-    Thread* const thread = threads_.Find(tid);
-    if (thread == nullptr) {
-      // One that was attached to is not to be left in the runtime.
-      are_stopped = are_stopped && process_.IsAsleep(tid) &&
-                    (!process_.is_attached() || tid == process_.first_thread());
-      continue;
-    }
-    if (thread->leaves) {
-      // The kernel keeps the first one until all others have ended.
-      are_stopped = are_stopped && tid == process_.first_thread() &&
-                    thread->is_read && process_.IsAsleep(tid);
-      continue;
-    }
-    if (thread->stopped == Stopped::kNot &&
-        threads_.StateOf(*thread).tell.is_in_call != 0 &&
-        process_.IsAsleep(tid)) {
-      CLEW_RETURN_IF_ERROR(StopInCall(tid, *thread));
-    }
-    are_stopped = are_stopped && thread->stopped != Stopped::kNot;
-  }
-  return are_stopped;
-}
-
 Status FreeRun::StopAll() {
-  shared_.header().is_stopping.store(1);
-  const Clock::time_point until = Clock::now() + kStopWithin;
-  for (;;) {
-    CLEW_RETURN_IF_ERROR(threads_.Read());
-    CLEW_RETURN_IF_ERROR(LookAtStops());
-    CLEW_ASSIGN_OR_RETURN(are_stopped, AreStopped());
-    if (are_stopped) {
-      break;
-    }
-    if (Clock::now() > until) {
-      return Unsupported("the program's threads do not stop");
-    }
-    usleep(kIdleMicroseconds);
+  CLEW_ASSIGN_OR_RETURN(are_stopped, stops_.StopAll(true, kStopWithin));
+  if (!are_stopped) {
+    return Unsupported("the program's threads do not stop");
   }
-  CLEW_RETURN_IF_ERROR(threads_.Read());
   uint64_t last = 0;
   for (auto& [tid, thread] : threads_.all()) {
     last = std::max(last, thread.log->last_tsc());
@@ -637,6 +587,97 @@ Status FreeRun::Settle(Thread& thread) {
   return {};
 }
 
+// ---- A half of the ring ----------------------------------------------------
+
+// Where the threads cannot be stopped that is tried again, and the half that is
+// written grows meanwhile.
+Status FreeRun::BeginHalf() {
+  const Clock::time_point began = Clock::now();
+  CLEW_ASSIGN_OR_RETURN(are_stopped, StopForHalf());
+  if (state_.end || state_.replaced) {
+    return {};
+  }
+  if (!are_stopped) {
+    next_half_ = Clock::now() + kHalfAgainAfter;
+    if (ring_->IsOverdue()) {
+      state_.limit->Drop("the program's threads could not be stopped");
+    }
+    return {};
+  }
+  auto start = halves_.Describe();
+  CLEW_ASSIGN_OR_RETURN(since, stops_.GoOn());
+  const auto stopped = static_cast<uint64_t>(
+      std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() -
+                                                            began)
+          .count());
+  ++ring_use_.halves;
+  ring_use_.stopped_us += stopped;
+  ring_use_.stopped_us_max = std::max(ring_use_.stopped_us_max, stopped);
+  if (!start) {
+    state_.limit->Drop(start.error().message);
+    return {};
+  }
+  return WriteHalf(std::move(*start), since);
+}
+
+// Returns whether they are stopped, or go on. One that another process has the
+// memory of, which nobody traces, cannot be.
+Result<bool> FreeRun::StopForHalf() {
+  if (HasChild()) {
+    return false;
+  }
+  CLEW_ASSIGN_OR_RETURN(are_stopped, stops_.StopAll(false, kHalfWithin));
+  if (!are_stopped && !state_.end && !state_.replaced) {
+    CLEW_RETURN_IF_ERROR(stops_.GoOn());
+  }
+  return are_stopped;
+}
+
+// `since`: since when each thread goes on.
+Status FreeRun::WriteHalf(RecordingRing::Start start,
+                          const std::map<Tid, uint64_t>& since) {
+  std::set<Tid> in_call;
+  for (const RecordingRing::Thread& thread : start.threads) {
+    FreeThread& log = *threads_.Find(thread.native->tid)->log;
+    if (thread.call) {
+      in_call.insert(thread.native->tid);
+      log.StopInCall(*thread.call, start.tsc);
+    } else {
+      log.StopAt(thread.start.rip.as_int());
+    }
+  }
+  CLEW_RETURN_IF_ERROR(ring_->BeginHalf(std::move(start)));
+  for (const auto& [tid, tsc] : since) {
+    threads_.Find(tid)->log->BeginAnew(tsc, in_call.contains(tid));
+  }
+  return {};
+}
+
+// The program is at the first instruction of another one.
+Status FreeRun::ReapCopies() {
+  if (halves_.copies().empty()) {
+    return {};
+  }
+  const Tid thread = process_.first_thread();
+  CLEW_ASSIGN_OR_RETURN(memory, recorder::GuestMemory::OpenOf(thread.as_int()));
+  CLEW_ASSIGN_OR_RETURN(calls, CallsInProgram::Begin(process_, memory, thread));
+  for (const int32_t copy : halves_.copies()) {
+    (void)calls.Make("wait", SYS_wait4,  // it may have been, by the program
+                     {static_cast<uint64_t>(copy), 0, __WALL});
+  }
+  return {};
+}
+
+Status FreeRun::Finish(recorder::Outcome& outcome) {
+  if (!ring_) {
+    return {};
+  }
+  outcome.ring = ring_use_;
+  const Status joined = ring_->Join(outcome);
+  ring_.reset();
+  return joined;
+}
+
 // The threads of a process that shares the memory go on in the runtime: then it
 // stays.
 Status FreeRun::Leave(
@@ -648,10 +689,10 @@ Status FreeRun::Leave(
                                         threads_.StateOf(*thread)));
     }
   }
-  const bool has_child = std::ranges::any_of(
-      threads_.all(), [](const auto& each) { return each.second.is_child; });
-  return has_child ? Status()
-                   : tracer::TakeOut(process_, threads.front().tid, shared_);
+  ring_.reset();
+  CLEW_RETURN_IF_ERROR(halves_.Reap(threads.front().tid));
+  return HasChild() ? Status()
+                    : tracer::TakeOut(process_, threads.front().tid, shared_);
 }
 
 bool FreeRun::AllWaitForever() {
@@ -689,9 +730,11 @@ bool FreeRun::AllWaitForever() {
 }  // namespace
 
 Result<std::unique_ptr<recorder::ProgramRun>> MakeFreeRun(
-    recorder::NativeState& state) {
+    recorder::NativeState& state, recorder::NativeProgram& program,
+    uint64_t ring_bytes) {
   CLEW_ASSIGN_OR_RETURN(shared, SharedMemory::Create());
-  auto run = std::make_unique<FreeRun>(state, std::move(shared));
+  auto run =
+      std::make_unique<FreeRun>(state, program, std::move(shared), ring_bytes);
   CLEW_RETURN_IF_ERROR(run->Begin());
   return run;
 }

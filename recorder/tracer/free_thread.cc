@@ -186,7 +186,8 @@ Status FreeThread::TakeCall(const CallItem& item) {
       input.output_bytes = told.output_bytes;
     }
     if (state_.config.encoder.tsc) {
-      input.entered_tsc = TscTicks(told.entered_tsc);
+      // One that was stopped in it enters the kernel anew.
+      input.entered_tsc = TscTicks(std::max(told.entered_tsc, begun_tsc_));
       input.left_tsc = TscTicks(told.has_returned != 0 ? told.left_tsc : 0);
     }
     native_.AddInput(input);
@@ -257,10 +258,8 @@ void FreeThread::RetireFollowed(uint64_t next_ip) {
   }
   ip_ = next_ip;
   encoder().Branch(insn->branch_class, insn->fall_through, TraceeAddr(next_ip));
-  if (insn->branch_class == BranchClass::kFar) {  // SYSCALL, INT3 and its like
-    encoder().FarTransfer();
-    native_.in_kernel = true;
-    native_.enable_cause = EnableCause::kKernelReturn;
+  if (insn->branch_class == BranchClass::kFar) {
+    RetireFar(next_ip);
   }
 }
 
@@ -292,6 +291,36 @@ Status FreeThread::End(uint64_t tsc) {
   state_.tracer->SwitchOut(native_.core, native_.tid, tsc_, false);
   native_.state = State::kGone;
   return native_.CloseInputs();
+}
+
+// The kernel takes the thread back to its SYSCALL, without an effect.
+void FreeThread::StopInCall(const recorder::SyscallCall& call, uint64_t tsc) {
+  SyscallInput input = recorder::InputOf(call);
+  input.result = kRestartSys;
+  input.entered_tsc = TscTicks(tsc_);
+  input.left_tsc = TscTicks(std::max(tsc_, tsc));
+  native_.AddInput(input);
+  StopAt(ip_ - kSyscallBytes);
+}
+
+void FreeThread::BeginAnew(uint64_t tsc, bool in_call) {
+  tsc_ = std::max(tsc_, tsc);
+  begun_tsc_ = tsc_;
+  told_tsc_ = 0;
+  TellTime();
+  if (in_call) {
+    EnterUserMode(ip_);
+    RetireFar(ip_ + kSyscallBytes);
+    state_.insns = state_.insns.value_or(0) + 1;
+  }
+}
+
+// SYSCALL, INT3 and their like.
+void FreeThread::RetireFar(uint64_t next_ip) {
+  ip_ = next_ip;
+  encoder().FarTransfer();
+  native_.in_kernel = true;
+  native_.enable_cause = EnableCause::kKernelReturn;
 }
 
 void FreeThread::StopAt(uint64_t ip) {

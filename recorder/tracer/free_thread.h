@@ -41,6 +41,12 @@ class FreeThread {
   [[nodiscard]] Status End(uint64_t tsc);
   // It is stopped at `ip`, and all of it was taken.
   void StopAt(uint64_t ip);
+  // It is stopped in `call`, which it makes once more when it goes on, after
+  // `tsc`; and all of it was taken.
+  void StopInCall(const recorder::SyscallCall& call, uint64_t tsc);
+  // What comes next ran behind `tsc`, and goes to another trace; `in_call`: of
+  // StopInCall.
+  void BeginAnew(uint64_t tsc, bool in_call);
 
   recorder::NativeThread& native() { return native_; }
   uint64_t last_tsc() const { return tsc_; }
@@ -57,6 +63,7 @@ class FreeThread {
                 const std::string& path);
   [[nodiscard]] Status Follow(const recorder::CodeStretch& stretch);
   void RetireFollowed(uint64_t next_ip);
+  void RetireFar(uint64_t next_ip);
   void EnterUserMode(uint64_t ip);
   void LeaveUserMode(uint64_t next_ip);
   void TellTime();
@@ -68,9 +75,10 @@ class FreeThread {
   recorder::NativeThread& native_;
   PathReader reader_;
   ToldStream told_;
-  uint64_t tsc_ = 0;       // what comes next ran behind it
-  uint64_t told_tsc_ = 0;  // by the trace
-  uint64_t version_ = 0;   // of code that it has shown
+  uint64_t tsc_ = 0;        // what comes next ran behind it
+  uint64_t told_tsc_ = 0;   // by the trace
+  uint64_t begun_tsc_ = 0;  // BeginAnew's, the last
+  uint64_t version_ = 0;    // of code that it has shown
   // Where what was taken leads: the thread itself may have stopped elsewhere.
   uint64_t ip_;
   std::optional<recorder::LastInsn> followed_;

@@ -260,6 +260,9 @@ struct TellState {
   // A signal interrupted the call that was to, though nothing handles it. The
   // recorder says so.
   uint64_t is_interrupted = 0;
+  // The call was made before, and interrupted for nothing: it has waited since
+  // this time of the log. 0: it was not.
+  uint64_t wait_began = 0;
   uint64_t clear_tid = 0;  // set_tid_address(2)
   // It is forking a process with memory of its own.
   uint64_t is_forking = 0;
@@ -361,6 +364,10 @@ inline constexpr uint64_t kLeapEndsAt = 81;
 // A thread that is to go on without the runtime gives back what the kernel has
 // of it. Ends a leap.
 inline constexpr uint64_t kLeaveAt = 96;
+// A SYSCALL that the recorder has a thread make (TracedProcess::MakeCall). A
+// thread that goes on there has what the recorder put into its registers made,
+// and stops by a breakpoint; a process that this makes ends if it ever goes on.
+inline constexpr uint64_t kCallAt = 112;
 
 // RFLAGS there: the bit that is always set.
 inline constexpr uint64_t kClearFlags = 2;
@@ -428,6 +435,8 @@ struct SharedHeader {
   std::atomic<uint32_t> is_over;
   // Likewise: the recorder was killed (death_mark.h).
   std::atomic<uint32_t> recorder;
+  // Of the log's times, as the recorder has measured them; 0: not yet.
+  std::atomic<uint64_t> ticks_per_ms;
   Places places;
   std::atomic<uint32_t> fault;
   uint64_t fault_detail = 0;

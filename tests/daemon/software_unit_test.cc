@@ -64,16 +64,12 @@ class SoftwareUnitTest : public testing::TestWithParam<std::string> {
   std::unique_ptr<Process> StartUnit(const std::string& program,
                                      const std::string& seed, int input = -1,
                                      const std::string& argument = "") {
-    std::vector<std::string> words = {test::Program("clewd-run"),
-                                      "--root",
-                                      scratch_.root(),
-                                      "a.service",
-                                      "--source",
-                                      GetParam(),
-                                      "--seed",
-                                      seed,
-                                      "--",
-                                      program};
+    std::vector<std::string> words = {test::Program("clewd-run"), "--root",
+                                      scratch_.root(), "a.service"};
+    if (!GetParam().empty()) {
+      words.insert(words.end(), {"--source", GetParam(), "--seed", seed});
+    }
+    words.insert(words.end(), {"--", program});
     if (!argument.empty()) {
       words.push_back(argument);
     }
@@ -183,6 +179,28 @@ TEST_P(SoftwareUnitTest, APersonCanOnlyEndARunningOne) {
   EXPECT_EQ(manifest.trigger().kind(), pb::Trigger::KIND_REQUEST);
   EXPECT_EQ(manifest.failure().signal(), SIGABRT);
 }
+
+// As the section of the unit in clewd.conf says.
+class ConfiguredUnitTest : public SoftwareUnitTest {};
+
+TEST_P(ConfiguredUnitTest, TheEndOfALongRunBecomesABundle) {
+  test::WriteText(At("etc/clew/clewd.conf"),
+                  ReadText(At("etc/clew/clewd.conf")) +
+                      "[unit a.service]\ntracer = ring\nring = 1M\n");
+  const auto unit =
+      StartUnit(test::Program("../tests/programs/limited_wait"), "");
+  EXPECT_EQ(WEXITSTATUS(unit->Wait()), 1) << ReadText(At("unit"));
+  EXPECT_NE(ReadText(At("unit")).find("the end of the run is kept"),
+            std::string::npos)
+      << ReadText(At("unit"));
+  const pb::Manifest manifest = Ready();
+  EXPECT_EQ(manifest.trigger().kind(), pb::Trigger::KIND_UNIT_FAILED);
+  EXPECT_EQ(manifest.failure().signal(), SIGABRT);
+  EXPECT_EQ(manifest.sufficiency().score(), 100u)
+      << manifest.sufficiency().DebugString();
+}
+
+INSTANTIATE_TEST_SUITE_P(Ring, ConfiguredUnitTest, testing::Values(""));
 
 INSTANTIATE_TEST_SUITE_P(Sources, SoftwareUnitTest,
                          testing::Values("qemu", "tracer"),

@@ -74,8 +74,19 @@ tracer_end_leap:
         jmp tracer_at_boundary // kLeapEndsAt
         .balign 16
         jmp tracer_leave // kLeaveAt
+        .balign 16
+        syscall // kCallAt
+        testq %rax, %rax
+        jz tracer_end_copy
+        int3
 
         .text
+tracer_end_copy:
+        xorl %edi, %edi
+        movl $SYS_exit_group, %eax
+        syscall
+        jmp tracer_end_copy
+
 tracer_leave:
         movq %gs:RUNTIME_STACK, %rsp
         movq %gs:SELF, %rdi

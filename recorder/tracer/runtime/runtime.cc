@@ -5,6 +5,8 @@
 #include <signal.h>
 #include <sys/syscall.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <optional>
 #include <span>
@@ -75,6 +77,30 @@ void ParkBeforeKill(ThreadState& thread, uint64_t signal) {
   }
 }
 
+// The kernel begins the time limit of a wait anew that was interrupted for
+// nothing: one that is made once more is let have what is left of it. (Other
+// calls the kernel goes on with itself.)
+std::array<uint64_t, 6> WithLimitLeft(ThreadState& thread, uint64_t number,
+                                      std::array<uint64_t, 6> arguments) {
+  const auto limit_ms = static_cast<int32_t>(arguments[3]);
+  if ((number != SYS_epoll_wait && number != SYS_epoll_pwait) ||
+      limit_ms <= 0) {
+    return arguments;
+  }
+  const Runtime& runtime = RuntimeOf(thread);
+  const uint64_t now = LogTime(runtime);
+  const uint64_t ticks_per_ms = runtime.shared->ticks_per_ms.load();
+  uint64_t& began = thread.tell.wait_began;
+  if (began == 0) {
+    began = now;
+  } else if (ticks_per_ms != 0) {
+    const uint64_t waited_ms = (now - began) / ticks_per_ms;
+    const auto limit = static_cast<uint64_t>(limit_ms);
+    arguments[3] = limit - std::min(waited_ms, limit);
+  }
+  return arguments;
+}
+
 // Makes a system call of the program.
 uint64_t Make(ThreadState& thread, uint64_t number,
               const std::array<uint64_t, 6>& arguments) {
@@ -134,14 +160,19 @@ uint64_t Make(ThreadState& thread, uint64_t number,
   }
   thread.tell.is_interrupted = 0;
   thread.tell.is_in_call = 1;
-  const uint64_t result = MakeCall(number, arguments);
+  const uint64_t result =
+      MakeCall(number, WithLimitLeft(thread, number, arguments));
   thread.tell.is_in_call = 0;
   // Where the process is traced, a signal wakes a thread that waits though it
   // is dropped otherwise.
   const bool is_for_nothing =
       Parks(thread) && result == static_cast<uint64_t>(-EINTR) &&
       thread.signals.is_holding == 0 && thread.tell.is_interrupted == 0;
-  return is_for_nothing ? kNotMade : result;
+  if (is_for_nothing) {
+    return kNotMade;
+  }
+  thread.tell.wait_began = 0;
+  return result;
 }
 
 // Likewise, in a thread that tells what comes in.

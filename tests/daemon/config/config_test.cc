@@ -38,7 +38,7 @@ TEST(ConfigTest, EveryKeyIsTaken) {
       "redaction = /etc/r\ncheck_time = 9s\ncheck_memory = 1G\nupload = on\n"
       "upload_config = /etc/u\nupload_time = 8s\nupload_retry = 7s\n"
       "unit_poll = 6s\n[unit a@1.service]\nfailure = no\nhang = 30s\n"
-      "heartbeat = /run/a\n[unit b.service]\n",
+      "heartbeat = /run/a\ntracer = ring\nring = 2M\n[unit b.service]\n",
       "c.conf");
   ASSERT_TRUE(config.has_value()) << config.error().message;
   Config wanted;
@@ -66,8 +66,9 @@ TEST(ConfigTest, EveryKeyIsTaken) {
   wanted.upload_s = 8;
   wanted.upload_retry_s = 7;
   wanted.unit_poll_s = 6;
-  wanted.units = {{"a@1.service", false, 30, "/run/a"},
-                  {"b.service", true, 0, ""}};
+  wanted.units = {
+      {"a@1.service", false, 30, "/run/a", UnitTracer::kRing, 2 << 20},
+      {"b.service", true, 0, ""}};
   EXPECT_EQ(*config, wanted);
 }
 
@@ -79,7 +80,8 @@ TEST(ConfigTest, WhatIsWrongIsNamedWithItsLine) {
        {"source = gpu\n", "pt_buffer = 3M\n", "pt_buffer = 4K\n",
         "data_buffer = 2G\n", "clew = clew\n", "[units]\n", "[unit ]\n",
         "[unit a/b]\n", "[unit ..]\n", "[unit a]\nhung = 1s\n",
-        "rate_all = 0\n", "[unit a.service]\nheartbeat = alive\n"}) {
+        "rate_all = 0\n", "[unit a.service]\nheartbeat = alive\n",
+        "[unit a.service]\ntracer = slow\n", "[unit a.service]\nring = 4K\n"}) {
     EXPECT_NE(ErrorOf(text), "") << text;
   }
 }

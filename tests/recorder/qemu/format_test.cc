@@ -136,6 +136,7 @@ TEST(OutcomeTest, ATruncatedOneIsRefused) {
   outcome.failure.ip = TraceeAddr(0x1234);
   outcome.refusal = "two\nlines";
   outcome.dropped = "too\nlarge";
+  outcome.ring = {.halves = 1, .stopped_us = 2, .stopped_us_max = 3};
   outcome.unlogged_inputs = {"a = b", "c\nd"};
   outcome.deviations = {"e: f", "g"};
   const std::string text = FormatOutcome(outcome);
@@ -144,6 +145,7 @@ TEST(OutcomeTest, ATruncatedOneIsRefused) {
   EXPECT_EQ(parsed->failure.ip, outcome.failure.ip);
   EXPECT_EQ(parsed->refusal, "two lines");
   EXPECT_EQ(parsed->dropped, "too large");
+  EXPECT_EQ(parsed->ring, outcome.ring);
   EXPECT_EQ(parsed->unlogged_inputs,
             (std::vector<std::string>{"a = b", "c d"}));
   EXPECT_EQ(parsed->deviations, outcome.deviations);

@@ -27,6 +27,7 @@ RecordOutcome FullOutcome() {
       .handovers = 2,
       .switches = 3,
       .pt_bytes = 4,
+      .ring = {.halves = 10, .stopped_us = 11, .stopped_us_max = 12},
       .seed = ~uint64_t{0},
       .stopped_ms = 5,
       .inputs_unknown = 6,
@@ -46,6 +47,7 @@ void ExpectEqual(const RecordOutcome& a, const RecordOutcome& b) {
   EXPECT_EQ(a.handovers, b.handovers);
   EXPECT_EQ(a.switches, b.switches);
   EXPECT_EQ(a.pt_bytes, b.pt_bytes);
+  EXPECT_EQ(a.ring, b.ring);
   EXPECT_EQ(a.seed, b.seed);
   EXPECT_EQ(a.stopped_ms, b.stopped_ms);
   EXPECT_EQ(a.inputs_unknown, b.inputs_unknown);
