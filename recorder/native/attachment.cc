@@ -6,41 +6,12 @@
 #include <sys/time.h>
 
 #include <algorithm>
-#include <map>
 
 #include "common/linux/syscall_result.h"
+#include "common/os/blocked_signals.h"
 #include "recorder/native/interrupted_call.h"
 
 namespace clew::recorder {
-namespace {
-
-// Threads that block all signals while this exists.
-class BlockedSignals {
- public:
-  explicit BlockedSignals(TracedProcess& process) : process_(process) {}
-  BlockedSignals(const BlockedSignals&) = delete;
-  BlockedSignals& operator=(const BlockedSignals&) = delete;
-  ~BlockedSignals() {
-    for (const auto& [thread, mask] : masks_) {
-      (void)process_.SetSignalMask(Tid(thread), mask);  // or it has ended
-    }
-  }
-  [[nodiscard]] Status Block(const std::vector<Tid>& threads) {
-    for (const Tid thread : threads) {
-      CLEW_ASSIGN_OR_RETURN(mask, process_.SignalMask(thread));
-      masks_[thread.as_int()] = mask;
-      CLEW_RETURN_IF_ERROR(process_.SetSignalMask(thread, UINT64_MAX));
-    }
-    return {};
-  }
-
- private:
-  TracedProcess& process_;
-  std::map<int32_t, uint64_t> masks_;
-};
-
-}  // namespace
-
 Result<Attachment> Attachment::Make(TracedProcess& process,
                                     const GuestMemory& memory, RseqIs rseq) {
   const std::vector<Tid> threads = process.Threads();

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -21,9 +20,8 @@
 #include "common/user_registers.h"
 #include "recorder/native/native_run.h"
 #include "recorder/native/signal_disposition.h"
-#include "recorder/tracer/calls_in_program.h"
 #include "recorder/tracer/death_mark.h"
-#include "recorder/tracer/free_half.h"
+#include "recorder/tracer/free_halves.h"
 #include "recorder/tracer/free_start.h"
 #include "recorder/tracer/free_stops.h"
 #include "recorder/tracer/free_threads.h"
@@ -32,7 +30,6 @@
 #include "recorder/tracer/leave_runtime.h"
 #include "recorder/tracer/places.h"
 #include "recorder/tracer/raised_signals.h"
-#include "recorder/tracer/recording_ring.h"
 #include "recorder/tracer/shared_memory.h"
 
 // A program that runs free: all threads at once, in the runtime. The recorder
@@ -44,7 +41,7 @@
 // brings all threads to a stop in the program (FreeStops), with its registers,
 // as if the runtime had never been there; then it ends as it would have.
 //
-// Where the end of the recording is kept (RecordingRing), they come to a stop
+// Where the end of the recording is kept (FreeHalves), they come to a stop
 // like this whenever a half begins, and go on from it.
 
 namespace clew::tracer {
@@ -62,11 +59,8 @@ constexpr useconds_t kIdleMicroseconds = 50;
 // How long nothing may have happened for the program to hang, if all of its
 // threads wait for each other.
 constexpr milliseconds kHangAfter(200);
-// How long threads may take to stop, for the end and for a half to begin; and
-// how long it is before that is tried again.
+// How long threads may take to stop.
 constexpr milliseconds kStopWithin(10'000);
-constexpr milliseconds kHalfWithin(1'000);
-constexpr milliseconds kHalfAgainAfter(100);
 // For how long the clock of the log is measured.
 constexpr int64_t kMeasuredMs = 20;
 
@@ -85,10 +79,10 @@ class FreeRun final : public recorder::ProgramRun {
                [this](Tid tid, const TraceeStop& stop) {
                  return OnStop(tid, stop);
                }),
-        halves_(state, program, shared_, threads_),
-        ring_(ring_bytes == 0 ? nullptr
-                              : std::make_unique<RecordingRing>(state, program,
-                                                                ring_bytes)) {}
+        halves_(ring_bytes == 0 ? nullptr
+                                : std::make_unique<FreeHalves>(
+                                      state, program, shared_, threads_, stops_,
+                                      ring_bytes)) {}
 
   Status Begin() {
     CLEW_RETURN_IF_ERROR(StartFree(state_, shared_));
@@ -108,7 +102,9 @@ class FreeRun final : public recorder::ProgramRun {
     return state_.end;
   }
   uint64_t handovers() const override { return 0; }
-  Status Finish(recorder::Outcome& outcome) override;
+  Status Finish(recorder::Outcome& outcome) override {
+    return halves_ == nullptr ? Status() : halves_->Finish(outcome);
+  }
   Status Leave(
       const std::vector<recorder::Attachment::Stopped>& threads) override;
 
@@ -137,19 +133,10 @@ class FreeRun final : public recorder::ProgramRun {
   Status OnInterrupted(Tid tid, Thread& thread);
   Status StopAll();
   Status SetMasks();
-  Status BeginHalf();
-  Result<bool> StopForHalf();
-  Status WriteHalf(RecordingRing::Start start,
-                   const std::map<Tid, uint64_t>& since);
-  Status ReapCopies();
   Status Settle(Thread& thread);
   void EndByExit(Thread& thread);
   bool AllWaitForever();
   bool TimeIsOver() const;
-  bool HasChild() {
-    return std::ranges::any_of(
-        threads_.all(), [](const auto& each) { return each.second.is_child; });
-  }
   bool HasOthers(Tid tid) {
     return std::ranges::any_of(process_.Threads(), [&](Tid other) {
       const Thread* const thread = threads_.Find(other);
@@ -162,11 +149,8 @@ class FreeRun final : public recorder::ProgramRun {
   SharedMemory shared_;
   FreeThreads threads_;
   FreeStops stops_;
-  FreeHalves halves_;
-  std::unique_ptr<RecordingRing> ring_;  // null: all of it is kept
-  recorder::RingUse ring_use_;
-  Clock::time_point next_half_;
-  std::set<Tid> begun_;  // whose first stop was seen
+  std::unique_ptr<FreeHalves> halves_;  // null: all of it is kept
+  std::set<Tid> begun_;                 // whose first stop was seen
   std::optional<DeathMark> mark_;
   // Its signal ends the program, and was taken away until all have stopped.
   std::optional<Tid> held_;
@@ -237,9 +221,7 @@ Status FreeRun::Look() {
     usleep(kIdleMicroseconds);
   }
   const bool goes_on = !state_.end && !state_.replaced;
-  return goes_on && ring_ != nullptr && ring_->IsFull() && now > next_half_
-             ? BeginHalf()
-             : Status();
+  return goes_on && halves_ != nullptr ? halves_->BeginIfFull() : Status();
 }
 
 bool FreeRun::TimeIsOver() const {
@@ -500,9 +482,8 @@ Status FreeRun::OnExec(Tid tid, Thread& thread) {
   CLEW_ASSIGN_OR_RETURN(stop, process_.Execute(tid));
   if (stop.kind == TraceeStop::Kind::kExec) {
     state_.replaced = true;
-    if (ring_ != nullptr) {
-      CLEW_RETURN_IF_ERROR(ring_->DropAll());
-      CLEW_RETURN_IF_ERROR(ReapCopies());
+    if (halves_ != nullptr) {
+      CLEW_RETURN_IF_ERROR(halves_->End(process_.first_thread()));
     }
     return process_.SetSignalMask(process_.first_thread(), mask);
   }
@@ -587,97 +568,6 @@ Status FreeRun::Settle(Thread& thread) {
   return {};
 }
 
-// ---- A half of the ring ----------------------------------------------------
-
-// Where the threads cannot be stopped that is tried again, and the half that is
-// written grows meanwhile.
-Status FreeRun::BeginHalf() {
-  const Clock::time_point began = Clock::now();
-  CLEW_ASSIGN_OR_RETURN(are_stopped, StopForHalf());
-  if (state_.end || state_.replaced) {
-    return {};
-  }
-  if (!are_stopped) {
-    next_half_ = Clock::now() + kHalfAgainAfter;
-    if (ring_->IsOverdue()) {
-      state_.limit->Drop("the program's threads could not be stopped");
-    }
-    return {};
-  }
-  auto start = halves_.Describe();
-  CLEW_ASSIGN_OR_RETURN(since, stops_.GoOn());
-  const auto stopped = static_cast<uint64_t>(
-      std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() -
-                                                            began)
-          .count());
-  ++ring_use_.halves;
-  ring_use_.stopped_us += stopped;
-  ring_use_.stopped_us_max = std::max(ring_use_.stopped_us_max, stopped);
-  if (!start) {
-    state_.limit->Drop(start.error().message);
-    return {};
-  }
-  return WriteHalf(std::move(*start), since);
-}
-
-// Returns whether they are stopped, or go on. One that another process has the
-// memory of, which nobody traces, cannot be.
-Result<bool> FreeRun::StopForHalf() {
-  if (HasChild()) {
-    return false;
-  }
-  CLEW_ASSIGN_OR_RETURN(are_stopped, stops_.StopAll(false, kHalfWithin));
-  if (!are_stopped && !state_.end && !state_.replaced) {
-    CLEW_RETURN_IF_ERROR(stops_.GoOn());
-  }
-  return are_stopped;
-}
-
-// `since`: since when each thread goes on.
-Status FreeRun::WriteHalf(RecordingRing::Start start,
-                          const std::map<Tid, uint64_t>& since) {
-  std::set<Tid> in_call;
-  for (const RecordingRing::Thread& thread : start.threads) {
-    FreeThread& log = *threads_.Find(thread.native->tid)->log;
-    if (thread.call) {
-      in_call.insert(thread.native->tid);
-      log.StopInCall(*thread.call, start.tsc);
-    } else {
-      log.StopAt(thread.start.rip.as_int());
-    }
-  }
-  CLEW_RETURN_IF_ERROR(ring_->BeginHalf(std::move(start)));
-  for (const auto& [tid, tsc] : since) {
-    threads_.Find(tid)->log->BeginAnew(tsc, in_call.contains(tid));
-  }
-  return {};
-}
-
-// The program is at the first instruction of another one.
-Status FreeRun::ReapCopies() {
-  if (halves_.copies().empty()) {
-    return {};
-  }
-  const Tid thread = process_.first_thread();
-  CLEW_ASSIGN_OR_RETURN(memory, recorder::GuestMemory::OpenOf(thread.as_int()));
-  CLEW_ASSIGN_OR_RETURN(calls, CallsInProgram::Begin(process_, memory, thread));
-  for (const int32_t copy : halves_.copies()) {
-    (void)calls.Make("wait", SYS_wait4,  // it may have been, by the program
-                     {static_cast<uint64_t>(copy), 0, __WALL});
-  }
-  return {};
-}
-
-Status FreeRun::Finish(recorder::Outcome& outcome) {
-  if (!ring_) {
-    return {};
-  }
-  outcome.ring = ring_use_;
-  const Status joined = ring_->Join(outcome);
-  ring_.reset();
-  return joined;
-}
-
 // The threads of a process that shares the memory go on in the runtime: then it
 // stays.
 Status FreeRun::Leave(
@@ -689,10 +579,12 @@ Status FreeRun::Leave(
                                         threads_.StateOf(*thread)));
     }
   }
-  ring_.reset();
-  CLEW_RETURN_IF_ERROR(halves_.Reap(threads.front().tid));
-  return HasChild() ? Status()
-                    : tracer::TakeOut(process_, threads.front().tid, shared_);
+  if (halves_ != nullptr) {
+    CLEW_RETURN_IF_ERROR(halves_->End(threads.front().tid));
+  }
+  return threads_.HasChild()
+             ? Status()
+             : tracer::TakeOut(process_, threads.front().tid, shared_);
 }
 
 bool FreeRun::AllWaitForever() {

@@ -300,15 +300,16 @@ void FreeThread::StopInCall(const recorder::SyscallCall& call, uint64_t tsc) {
   input.entered_tsc = TscTicks(tsc_);
   input.left_tsc = TscTicks(std::max(tsc_, tsc));
   native_.AddInput(input);
+  is_to_call_ = true;
   StopAt(ip_ - kSyscallBytes);
 }
 
-void FreeThread::BeginAnew(uint64_t tsc, bool in_call) {
+void FreeThread::BeginAnew(uint64_t tsc) {
   tsc_ = std::max(tsc_, tsc);
   begun_tsc_ = tsc_;
   told_tsc_ = 0;
   TellTime();
-  if (in_call) {
+  if (std::exchange(is_to_call_, false)) {
     EnterUserMode(ip_);
     RetireFar(ip_ + kSyscallBytes);
     state_.insns = state_.insns.value_or(0) + 1;

@@ -44,9 +44,9 @@ class FreeThread {
   // It is stopped in `call`, which it makes once more when it goes on, after
   // `tsc`; and all of it was taken.
   void StopInCall(const recorder::SyscallCall& call, uint64_t tsc);
-  // What comes next ran behind `tsc`, and goes to another trace; `in_call`: of
-  // StopInCall.
-  void BeginAnew(uint64_t tsc, bool in_call);
+  // What comes next ran behind `tsc`, and goes to another trace. REQUIRES:
+  // StopAt or StopInCall.
+  void BeginAnew(uint64_t tsc);
 
   recorder::NativeThread& native() { return native_; }
   uint64_t last_tsc() const { return tsc_; }
@@ -75,10 +75,11 @@ class FreeThread {
   recorder::NativeThread& native_;
   PathReader reader_;
   ToldStream told_;
-  uint64_t tsc_ = 0;        // what comes next ran behind it
-  uint64_t told_tsc_ = 0;   // by the trace
-  uint64_t begun_tsc_ = 0;  // BeginAnew's, the last
-  uint64_t version_ = 0;    // of code that it has shown
+  uint64_t tsc_ = 0;         // what comes next ran behind it
+  uint64_t told_tsc_ = 0;    // by the trace
+  bool is_to_call_ = false;  // StopInCall
+  uint64_t begun_tsc_ = 0;   // BeginAnew's, the last
+  uint64_t version_ = 0;     // of code that it has shown
   // Where what was taken leads: the thread itself may have stopped elsewhere.
   uint64_t ip_;
   std::optional<recorder::LastInsn> followed_;

@@ -15,6 +15,11 @@ Status FreeThreads::Read() {
   return {};
 }
 
+bool FreeThreads::HasChild() const {
+  return std::ranges::any_of(
+      threads_, [](const auto& each) { return each.second.is_child; });
+}
+
 Status FreeThreads::ReadSlot(uint32_t number) {
   ThreadSlot& slot = shared_.slot(number);
   const SlotUse use = slot.use.load();

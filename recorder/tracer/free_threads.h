@@ -67,6 +67,8 @@ class FreeThreads {
     const auto found = threads_.find(tid);
     return found == threads_.end() ? nullptr : &found->second;
   }
+  // Whether one is of another process, which has the program's memory.
+  bool HasChild() const;
   // Those that are not gone.
   std::map<Tid, Thread>& all() { return threads_; }
   ThreadState& StateOf(const Thread& thread) {

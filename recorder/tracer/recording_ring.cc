@@ -1,10 +1,8 @@
 #include "recorder/tracer/recording_ring.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <memory>
 #include <set>
-#include <system_error>
 #include <utility>
 
 #include "common/os/file.h"
@@ -17,26 +15,13 @@
 namespace clew::tracer {
 namespace {
 
-namespace fs = std::filesystem;
 using recorder::NativeThread;
 using recorder::PluginConfig;
 using recorder::RawFile;
 
 Status MakeFolder(const std::string& folder) {
-  const std::string raw = recorder::RawFolder(folder);
-  std::error_code error;
-  fs::create_directories(raw, error);
-  return error ? SystemError(error.value(),
-                             fmt::format("cannot create {:?}", raw))
-               : Status();
-}
-
-Status Move(const std::string& from, const std::string& to) {
-  std::error_code error;
-  fs::rename(from, to, error);
-  return error ? SystemError(error.value(),
-                             fmt::format("cannot rename {:?}", from))
-               : Status();
+  CLEW_RETURN_IF_ERROR(PosixFileSystem().CreateDirectory(folder));
+  return PosixFileSystem().CreateDirectory(recorder::RawFolder(folder));
 }
 
 // Writes `to` as what is there of `parts`, one after another.
@@ -102,19 +87,21 @@ Status RecordingRing::EndHalf() {
   if (half.number != 0) {
     return {};
   }
+  FileSystem& files = PosixFileSystem();
   const std::string& from = state_.config.folder;
   const std::string to = FolderOf(0);
   CLEW_RETURN_IF_ERROR(MakeFolder(to));
   for (uint32_t core = 0; core < state_.tracer->core_count(); ++core) {
-    CLEW_RETURN_IF_ERROR(
-        Move(recorder::RawPtPath(from, core), recorder::RawPtPath(to, core)));
+    CLEW_RETURN_IF_ERROR(files.Rename(recorder::RawPtPath(from, core),
+                                      recorder::RawPtPath(to, core)));
   }
   CLEW_ASSIGN_OR_RETURN(inputs, recorder::FindRawInputs(from));
   for (const std::string& part : inputs) {
-    CLEW_RETURN_IF_ERROR(Move(
+    CLEW_RETURN_IF_ERROR(files.Rename(
         part, fmt::format("{}/{}", recorder::RawFolder(to), BaseName(part))));
   }
-  return Move(recorder::RawEventsPath(from), recorder::RawEventsPath(to));
+  return files.Rename(recorder::RawEventsPath(from),
+                      recorder::RawEventsPath(to));
 }
 
 Status RecordingRing::Drop(uint64_t half) {

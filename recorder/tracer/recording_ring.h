@@ -64,7 +64,7 @@ class RecordingRing {
   // ran before `start` is encoded, with the trace of each thread off.
   [[nodiscard]] Status BeginHalf(Start start);
 
-  // Drops them all: another program is to be recorded.
+  // Drops them all, with the processes that keep memory.
   [[nodiscard]] Status DropAll();
 
   // Makes one recording of the halves. REQUIRES: all raw files are closed.
