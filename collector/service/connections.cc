@@ -84,7 +84,7 @@ std::string WithBrackets(std::string peer) {
 
 }  // namespace
 
-Result<std::unique_ptr<Connections>> Connections::Start(
+Result<std::unique_ptr<Connections>> Connections::Make(
     Fd listening, const ConnectionLimits& limits, Take take) {
   Fd stop(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!stop.is_open()) {
@@ -99,10 +99,13 @@ Connections::Connections(Fd listening, Fd stop, const ConnectionLimits& limits,
     : listening_(std::move(listening)),
       stop_(std::move(stop)),
       limits_(limits),
-      take_(std::move(take)),
-      thread_([this] { Run(); }) {}
+      take_(std::move(take)) {}
 
 Connections::~Connections() { Stop(); }
+
+void Connections::Begin() {
+  thread_ = std::thread([this] { Run(); });
+}
 
 void Connections::Stop() {
   (void)eventfd_write(stop_.get(), 1);

@@ -32,12 +32,14 @@ class Connections {
   // Takes the descriptor.
   using Take = std::function<void(Fd fd)>;
 
-  // `listening` does not block. kSystem.
-  [[nodiscard]] static Result<std::unique_ptr<Connections>> Start(
+  // `listening` does not block. Accepts nothing before Begin. kSystem.
+  [[nodiscard]] static Result<std::unique_ptr<Connections>> Make(
       Fd listening, const ConnectionLimits& limits, Take take);
   Connections(const Connections&) = delete;
   Connections& operator=(const Connections&) = delete;
   ~Connections();  // stops
+  // Accepts from here on: whoever is handed a connection may call this. Once.
+  void Begin();
   // Accepts no more; what was handed on stays. Twice is once.
   void Stop();
 

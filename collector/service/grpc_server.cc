@@ -459,11 +459,12 @@ Result<std::unique_ptr<GrpcServer>> GrpcServer::Start(
   };
   CLEW_ASSIGN_OR_RETURN(
       connections,
-      Connections::Start(std::move(listening),
-                         {.total_max = options.connections_max,
-                          .address_max = options.connections_per_address_max},
-                         take));
+      Connections::Make(std::move(listening),
+                        {.total_max = options.connections_max,
+                         .address_max = options.connections_per_address_max},
+                        take));
   parts->connections = std::move(connections);
+  parts->connections->Begin();
   return std::unique_ptr<GrpcServer>(new GrpcServer(std::move(parts)));
 }
 

@@ -36,14 +36,25 @@ class ConnectionsTest : public testing::Test {
     auto listening = ListenOn({.host = "127.0.0.1", .port = 0});
     ASSERT_TRUE(listening.has_value()) << listening.error().message;
     port_ = *PortOf(*listening);
-    auto started =
-        Connections::Start(*std::move(listening), limits, [&](Fd fd) {
-          const std::lock_guard lock(mutex_);
-          taken_.push_back(std::move(fd));
-          changed_.notify_all();
-        });
-    ASSERT_TRUE(started.has_value()) << started.error().message;
-    connections_ = std::move(*started);
+    // One that is there already is handed on once it is known by what.
+    const Fd early(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    const sockaddr_in to = AddressOf(1, port_);
+    ASSERT_EQ(
+        connect(early.get(), reinterpret_cast<const sockaddr*>(&to), sizeof to),
+        0);
+    auto made = Connections::Make(*std::move(listening), limits, [&](Fd fd) {
+      const std::lock_guard lock(mutex_);
+      EXPECT_NE(connections_, nullptr);
+      taken_.push_back(std::move(fd));
+      changed_.notify_all();
+    });
+    ASSERT_TRUE(made.has_value()) << made.error().message;
+    connections_ = std::move(*made);
+    std::unique_lock lock(mutex_);
+    connections_->Begin();
+    ASSERT_TRUE(changed_.wait_for(lock, clew::test::kWaitMax,
+                                  [&] { return taken_.size() == 1; }));
+    taken_.clear();
   }
   // From 127.0.0.`last`; returns when the other side has taken or ended it.
   Fd Connect(int last, bool is_taken = true) {
