@@ -80,24 +80,24 @@ ThreadSlot& SharedSlot(Runtime& runtime, uint32_t number) {
   return *runtime.Shared<ThreadSlot>(kThreadsAt + number * kSlotBytes);
 }
 
+// One more is in use than the number says, if not more are.
+void CountUsed(std::atomic<uint32_t>& count, uint32_t number) {
+  uint32_t used = count.load();
+  while (used <= number && !count.compare_exchange_weak(used, number + 1)) {
+  }
+}
+
 // Takes a slot that is free: one that was used before, or a new one.
 uint32_t TakeSlot(Runtime& runtime) {
-  SharedHeader& shared = *runtime.shared;
-  const uint32_t used =
-      std::min(shared.slots.load(std::memory_order_relaxed), kThreadsMax);
-  for (uint32_t number = 0; number < used; ++number) {
+  for (uint32_t number = 0; number < kThreadsMax; ++number) {
     SlotUse use = SlotUse::kFree;
     if (SharedSlot(runtime, number)
             .use.compare_exchange_strong(use, SlotUse::kThread)) {
+      CountUsed(runtime.shared->slots, number);
       return number;
     }
   }
-  const uint32_t number = shared.slots.fetch_add(1, std::memory_order_relaxed);
-  if (number >= kThreadsMax) {
-    Stop(runtime, Fault::kTooManyThreads, number);
-  }
-  SharedSlot(runtime, number).use.store(SlotUse::kThread);
-  return number;
+  Stop(runtime, Fault::kTooManyThreads, kThreadsMax);
 }
 
 uint64_t AddrOfPlace(const Runtime& runtime, uint32_t place) {
@@ -108,13 +108,6 @@ uint32_t PlaceOf(ThreadState& thread) {
   return static_cast<uint32_t>(
       (AddrOf(&thread) - RuntimeOf(thread).shared->places.threads) /
       kThreadBytes);
-}
-
-void NotePlace(Runtime& runtime, uint32_t number) {
-  uint32_t used = runtime.places_used.load();
-  while (used <= number &&
-         !runtime.places_used.compare_exchange_weak(used, number + 1)) {
-  }
 }
 
 // Takes memory for a thread, which another one may have had. The program may
@@ -132,7 +125,7 @@ uint32_t TakePlace(Runtime& runtime) {
             : MapZeros(at, kThreadBytes, PROT_READ | PROT_WRITE);
     if (mapped == at) {
       place.is_mapped.store(1);
-      NotePlace(runtime, number);
+      CountUsed(runtime.places_used, number);
       return number;
     }
     if (mapped != static_cast<uint64_t>(-EEXIST)) {
