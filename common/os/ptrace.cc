@@ -460,7 +460,8 @@ Result<TraceeStop> TracedProcess::Interrupt(Tid thread) {
   if (attached_) {
     CLEW_RETURN_IF_ERROR(Request(PTRACE_INTERRUPT, thread, 0, "interrupt"));
   } else {
-    (void)syscall(SYS_tgkill, process_, thread.as_int(), SIGSTOP);  // or ended
+    // Or it has ended. It may be another process.
+    (void)syscall(SYS_tkill, thread.as_int(), SIGSTOP);
   }
   CLEW_ASSIGN_OR_RETURN(stop, Wait(thread, true));
   while (attached_ && stop.kind == TraceeStop::Kind::kTrap &&

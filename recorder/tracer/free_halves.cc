@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "common/os/blocked_signals.h"
 #include "recorder/native/start_description.h"
 #include "recorder/tracer/calls_in_program.h"
 #include "recorder/tracer/leave_runtime.h"
@@ -22,21 +21,6 @@ using std::chrono::milliseconds;
 // again.
 constexpr milliseconds kHalfWithin(1'000);
 constexpr milliseconds kAgainAfter(100);
-
-// One that may make calls: that stands in the runtime if there is one, so that
-// none is interrupted. 0: there is none.
-Tid ChooseThread(std::map<Tid, FreeThreads::Thread>& threads) {
-  Tid chosen(0);
-  for (const auto& [tid, thread] : threads) {
-    if (thread.stopped == Stopped::kParked) {
-      return tid;
-    }
-    if (thread.stopped == Stopped::kInCall) {
-      chosen = tid;
-    }
-  }
-  return chosen;
-}
 
 }  // namespace
 
@@ -127,20 +111,13 @@ Status FreeHalves::End(Tid thread) {
   return {};
 }
 
-Result<int64_t> FreeHalves::Call(Tid thread, uint64_t number,
-                                 const std::array<uint64_t, 6>& args) {
-  return state_.process.MakeCall(
-      thread, TraceeAddr(shared_.header().places.image + kCallAt), number,
-      args);
-}
-
-Status FreeHalves::WaitForCopies(Tid caller) {
+Status FreeHalves::WaitForCopies(Tid caller, FreeThreads::Thread& thread) {
   std::vector<int32_t> left;
   for (const int32_t copy : copies_) {
-    CLEW_ASSIGN_OR_RETURN(
-        result, Call(caller, SYS_wait4,
-                     {static_cast<uint64_t>(copy), 0, __WALL | WNOHANG}));
-    if (result == 0) {  // it has not ended
+    CLEW_ASSIGN_OR_RETURN(call, stops_.MakeCall(caller, thread, SYS_wait4,
+                                                {static_cast<uint64_t>(copy), 0,
+                                                 __WALL | WNOHANG}));
+    if (call.result == 0) {  // it has not ended
       left.push_back(copy);
     }
   }
@@ -156,27 +133,25 @@ Result<RecordingRing::Start> FreeHalves::Describe() {
       start.threads.push_back(std::move(described));
     }
   }
-  const Tid caller = ChooseThread(threads_.all());
-  if (caller == Tid(0)) {
+  const auto caller = std::ranges::find_if(
+      threads_.all(),
+      [](const auto& each) { return each.second.stopped == Stopped::kParked; });
+  if (caller == threads_.all().end()) {
     return Unsupported("no thread of the program can be stopped");
   }
-  {
-    BlockedSignals blocked(state_.process);
-    CLEW_RETURN_IF_ERROR(blocked.Block({caller}));
-    CLEW_RETURN_IF_ERROR(DescribeMemory(caller, start));
-  }
+  CLEW_RETURN_IF_ERROR(DescribeMemory(caller->first, caller->second, start));
   start.tsc = __rdtsc();
   return start;
 }
 
-Status FreeHalves::DescribeMemory(Tid caller, RecordingRing::Start& start) {
-  CLEW_RETURN_IF_ERROR(WaitForCopies(caller));
-  CLEW_ASSIGN_OR_RETURN(brk, Call(caller, SYS_brk, {}));
-  start.brk = static_cast<uint64_t>(brk);
+Status FreeHalves::DescribeMemory(Tid caller, FreeThreads::Thread& thread,
+                                  RecordingRing::Start& start) {
+  CLEW_RETURN_IF_ERROR(WaitForCopies(caller, thread));
+  CLEW_ASSIGN_OR_RETURN(brk, stops_.MakeCall(caller, thread, SYS_brk, {}));
+  start.brk = static_cast<uint64_t>(brk.result);
   CLEW_ASSIGN_OR_RETURN(regions, program_.RegionsNow(start.brk));
   start.regions = std::move(regions);
-  CLEW_ASSIGN_OR_RETURN(memory,
-                        MemoryCopy::Make(state_.process, caller, shared_));
+  CLEW_ASSIGN_OR_RETURN(memory, MemoryCopy::Make(stops_, caller, thread));
   copies_.push_back(memory.process());
   start.memory = std::move(memory);
   return {};
@@ -191,6 +166,10 @@ Result<RecordingRing::Thread> FreeHalves::DescribeThread(
     described.call = threads_.NoteCall(thread);
     thread.native->call.reset();
   }
+  const bool is_parked = thread.stopped == Stopped::kParked;
+  if (is_parked) {
+    CLEW_RETURN_IF_ERROR(stops_.Halt(tid, thread));
+  }
   CLEW_ASSIGN_OR_RETURN(now, state_.process.Registers(tid));
   described.start = recorder::DescribeRegisters(
       tid, ProgramRegisters(
@@ -198,6 +177,9 @@ Result<RecordingRing::Thread> FreeHalves::DescribeThread(
                described.call ? state.last_call : state.signals.boundary));
   CLEW_ASSIGN_OR_RETURN(extended, state_.process.ExtendedState(tid));
   described.start.xsave = std::move(extended);
+  if (is_parked) {
+    CLEW_RETURN_IF_ERROR(state_.process.Continue(tid, 0));
+  }
   return described;
 }
 

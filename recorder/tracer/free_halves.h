@@ -1,7 +1,6 @@
 #ifndef CLEW_RECORDER_TRACER_FREE_HALVES_H_
 #define CLEW_RECORDER_TRACER_FREE_HALVES_H_
 
-#include <array>
 #include <chrono>
 #include <cstdint>
 #include <map>
@@ -15,7 +14,6 @@
 #include "recorder/tracer/free_stops.h"
 #include "recorder/tracer/free_threads.h"
 #include "recorder/tracer/recording_ring.h"
-#include "recorder/tracer/shared_memory.h"
 
 namespace clew::tracer {
 
@@ -31,11 +29,9 @@ class FreeHalves {
  public:
   // All are borrowed. `ring_bytes` as of RecordingRing.
   FreeHalves(recorder::NativeState& state, recorder::NativeProgram& program,
-             SharedMemory& shared, FreeThreads& threads, FreeStops& stops,
-             uint64_t ring_bytes)
+             FreeThreads& threads, FreeStops& stops, uint64_t ring_bytes)
       : state_(state),
         program_(program),
-        shared_(shared),
         threads_(threads),
         stops_(stops),
         ring_(state, program, ring_bytes) {}
@@ -57,16 +53,14 @@ class FreeHalves {
   [[nodiscard]] Status Write(RecordingRing::Start start,
                              const std::map<Tid, uint64_t>& since);
   [[nodiscard]] Result<RecordingRing::Start> Describe();
-  [[nodiscard]] Status DescribeMemory(Tid caller, RecordingRing::Start& start);
+  [[nodiscard]] Status DescribeMemory(Tid caller, FreeThreads::Thread& thread,
+                                      RecordingRing::Start& start);
   [[nodiscard]] Result<RecordingRing::Thread> DescribeThread(
       FreeThreads::Thread& thread);
-  [[nodiscard]] Status WaitForCopies(Tid caller);
-  [[nodiscard]] Result<int64_t> Call(Tid thread, uint64_t number,
-                                     const std::array<uint64_t, 6>& args);
+  [[nodiscard]] Status WaitForCopies(Tid caller, FreeThreads::Thread& thread);
 
   recorder::NativeState& state_;
   recorder::NativeProgram& program_;
-  SharedMemory& shared_;
   FreeThreads& threads_;
   FreeStops& stops_;
   RecordingRing ring_;

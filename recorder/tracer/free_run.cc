@@ -2,6 +2,7 @@
 
 #include <asm/unistd_64.h>
 #include <sched.h>
+#include <sys/syscall.h>
 #include <sys/user.h>
 #include <unistd.h>
 #include <x86intrin.h>
@@ -34,8 +35,7 @@
 
 // A program that runs free: all threads at once, in the runtime. The recorder
 // reads what they log, and is their tracer (ptrace(2)) besides: so it hears of
-// new threads, of signals, and of the breakpoints where a thread parks. System
-// calls do not stop.
+// new threads and of signals. System calls do not stop.
 //
 // What ends the program (exit, a signal without a handler, the recorder) first
 // brings all threads to a stop in the program (FreeStops), with its registers,
@@ -75,14 +75,16 @@ class FreeRun final : public recorder::ProgramRun {
         process_(state.process),
         shared_(std::move(shared)),
         threads_(state, shared_),
-        stops_(state, shared_, threads_,
-               [this](Tid tid, const TraceeStop& stop) {
-                 return OnStop(tid, stop);
-               }),
-        halves_(ring_bytes == 0 ? nullptr
-                                : std::make_unique<FreeHalves>(
-                                      state, program, shared_, threads_, stops_,
-                                      ring_bytes)) {}
+        stops_(
+            state, shared_, threads_,
+            [this](Tid tid, const TraceeStop& stop) {
+              return OnStop(tid, stop);
+            },
+            [this](Tid tid, Thread& thread) { return OnPark(tid, thread); }),
+        halves_(ring_bytes == 0
+                    ? nullptr
+                    : std::make_unique<FreeHalves>(state, program, threads_,
+                                                   stops_, ring_bytes)) {}
 
   Status Begin() {
     CLEW_RETURN_IF_ERROR(StartFree(state_, shared_));
@@ -123,16 +125,17 @@ class FreeRun final : public recorder::ProgramRun {
   bool IsDropped(Tid tid, int signal);
   uint64_t MaskOfFirst();
   Status OnPark(Tid tid, Thread& thread);
-  Status OnExit(Tid tid, Thread& thread);
+  void OnExit(Tid tid, Thread& thread);
   Status OnGone(Tid tid);
   Status OnExec(Tid tid, Thread& thread);
-  Status OnKill(Tid tid, Thread& thread);
+  void OnKill(Thread& thread);
   Status EndBySignal(Tid tid, Thread* thread, int signal);
   Status HoldSignals(Tid tid, ThreadState& state);
   Status OnRaised(Tid tid, Thread& thread, const siginfo_t& info);
   Status OnInterrupted(Tid tid, Thread& thread);
   Status StopAll();
   Status SetMasks();
+  Status ComeToSignal(Tid tid, int signal);
   Status Settle(Thread& thread);
   void EndByExit(Thread& thread);
   bool AllWaitForever();
@@ -264,8 +267,8 @@ Result<FreeRun::Thread*> FreeRun::FindNow(Tid tid) {
 // come before it lets them in again.
 Status FreeRun::OnFork(Tid parent, Tid child) {
   CLEW_ASSIGN_OR_RETURN(thread, FindNow(parent));
-  const bool leaves = process_.is_attached() && thread != nullptr &&
-                      threads_.StateOf(*thread).tell.is_forking != 0;
+  const bool leaves =
+      thread != nullptr && threads_.StateOf(*thread).tell.is_forking != 0;
   CLEW_RETURN_IF_ERROR(process_.Continue(parent, 0));
   CLEW_RETURN_IF_ERROR(process_.Wait(child, true));
   return leaves ? FreeProcess(process_, child, shared_,
@@ -285,13 +288,9 @@ Status FreeRun::OnSignal(Tid tid, int signal) {
     return process_.Continue(tid, 0);  // a new thread
   }
   CLEW_ASSIGN_OR_RETURN(thread, FindNow(tid));
-  if (thread != nullptr && signal == SIGTRAP) {
-    if (thread->interrupted && threads_.StateOf(*thread).leap.has_ended != 0) {
-      return OnInterrupted(tid, *thread);
-    }
-    if (threads_.StateOf(*thread).tell.parked != Parked::kNot) {
-      return OnPark(tid, *thread);
-    }
+  if (thread != nullptr && signal == SIGTRAP && thread->interrupted &&
+      threads_.StateOf(*thread).leap.has_ended != 0) {
+    return OnInterrupted(tid, *thread);
   }
   switch (recorder::DispositionOf(process_, tid, signal)) {
     case Disposition::kHandled:
@@ -398,7 +397,7 @@ Status FreeRun::OnInterrupted(Tid tid, Thread& thread) {
   now.gs_base = 0;
   now.orig_rax = UINT64_MAX;
   CLEW_RETURN_IF_ERROR(process_.SetRegisters(tid, now));
-  thread.stopped = Stopped::kParked;
+  thread.stopped = Stopped::kAtSignal;
   if (state_.end) {
     return {};
   }
@@ -420,30 +419,33 @@ Status FreeRun::OnInterrupted(Tid tid, Thread& thread) {
 Status FreeRun::OnPark(Tid tid, Thread& thread) {
   switch (threads_.StateOf(thread).tell.parked) {
     case Parked::kExit:
-      return OnExit(tid, thread);
+      OnExit(tid, thread);
+      return {};
     case Parked::kExitGroup:
       EndByExit(thread);
       return {};
     case Parked::kExec:
       return OnExec(tid, thread);
     case Parked::kKill:
-      return OnKill(tid, thread);
+      OnKill(thread);
+      return {};
     default:
       if (shared_.header().is_stopping.load() == 0) {  // it is too late
-        return process_.Continue(tid, 0);
+        stops_.Release(thread);
+      } else {
+        thread.stopped = Stopped::kParked;
       }
-      thread.stopped = Stopped::kParked;
       return {};
   }
 }
 
-Status FreeRun::OnExit(Tid tid, Thread& thread) {
+void FreeRun::OnExit(Tid tid, Thread& thread) {
   if (HasOthers(tid) && !state_.end) {
     thread.leaves = true;
-    return process_.Continue(tid, 0);
+    stops_.Release(thread);
+  } else {
+    EndByExit(thread);
   }
-  EndByExit(thread);
-  return {};
 }
 
 void FreeRun::EndByExit(Thread& thread) {
@@ -454,17 +456,17 @@ void FreeRun::EndByExit(Thread& thread) {
   }
 }
 
-Status FreeRun::OnKill(Tid tid, Thread& thread) {
+void FreeRun::OnKill(Thread& thread) {
   const SyscallCall call = threads_.NoteCall(thread);
   if (!recorder::KillsItself(call, process_.process())) {
     thread.native->call.reset();
-    return process_.Continue(tid, 0);
+    stops_.Release(thread);
+    return;
   }
   thread.stopped = Stopped::kParked;
   if (!state_.end) {
     state_.EndByKill(*thread.native);
   }
-  return {};
 }
 
 // It is made without the runtime, which is gone then.
@@ -474,6 +476,7 @@ Status FreeRun::OnExec(Tid tid, Thread& thread) {
     thread.stopped = Stopped::kParked;
     return {};
   }
+  CLEW_RETURN_IF_ERROR(stops_.Halt(tid, thread));
   ThreadState& state = threads_.StateOf(thread);
   const uint64_t mask = ProgramMask(state.signals, 0);
   CLEW_ASSIGN_OR_RETURN(parked, process_.Registers(tid));
@@ -494,7 +497,9 @@ Status FreeRun::OnExec(Tid tid, Thread& thread) {
   CLEW_ASSIGN_OR_RETURN(after, process_.Registers(tid));
   state.scratch = after.rax;
   CLEW_RETURN_IF_ERROR(process_.SetRegisters(tid, parked));
-  return process_.Continue(tid, stop.signal);
+  CLEW_RETURN_IF_ERROR(process_.Continue(tid, stop.signal));
+  stops_.Release(thread);
+  return {};
 }
 
 // ---- The end ---------------------------------------------------------------
@@ -506,6 +511,9 @@ Status FreeRun::StopAll() {
   }
   uint64_t last = 0;
   for (auto& [tid, thread] : threads_.all()) {
+    if (thread.stopped == Stopped::kParked) {
+      CLEW_RETURN_IF_ERROR(stops_.Halt(tid, thread));
+    }
     last = std::max(last, thread.log->last_tsc());
   }
   state_.now = last;
@@ -537,10 +545,35 @@ Status FreeRun::SetMasks() {
     }
     return {};
   }
-  const auto signal = static_cast<uint64_t>(end.signal);
-  return process_.SetSignalMask(
-      end.failure.thread,
-      signal == 0 ? kAllSignals : kAllSignals & ~SignalBit(signal));
+  const Tid tid = end.failure.thread;
+  if (end.signal == 0 || end.signal == SIGKILL) {
+    return process_.SetSignalMask(tid, kAllSignals);
+  }
+  CLEW_RETURN_IF_ERROR(process_.SetSignalMask(
+      tid, kAllSignals & ~SignalBit(static_cast<uint64_t>(end.signal))));
+  return ComeToSignal(tid, end.signal);
+}
+
+// The thread is about to receive it: the kernel takes a signal from a tracer
+// then alone.
+Status FreeRun::ComeToSignal(Tid tid, int signal) {
+  const Thread* const thread = threads_.Find(tid);
+  if (thread != nullptr && thread->stopped == Stopped::kAtSignal) {
+    return {};
+  }
+  (void)syscall(SYS_tgkill, process_.process(), tid.as_int(), signal);
+  for (;;) {
+    CLEW_RETURN_IF_ERROR(process_.Continue(tid, 0));
+    CLEW_ASSIGN_OR_RETURN(stop, process_.Wait(tid, true));
+    if (stop.kind == TraceeStop::Kind::kExited ||
+        stop.kind == TraceeStop::Kind::kKilled) {
+      return stops_.EndedFromOutside();
+    }
+    if (stop.kind == TraceeStop::Kind::kTrap ? !stop.is_without_signal
+                                             : stop.signal == signal) {
+      return {};
+    }
+  }
 }
 
 // The thread is stopped, and all it logged is read.
@@ -558,7 +591,7 @@ Status FreeRun::Settle(Thread& thread) {
     thread.log->StopAt(thread.native->ip);
     return {};
   }
-  if (!thread.interrupted) {
+  if (thread.stopped != Stopped::kAtSignal) {
     CLEW_ASSIGN_OR_RETURN(now, process_.Registers(tid));
     CLEW_RETURN_IF_ERROR(process_.SetRegisters(
         tid, ProgramRegisters(state, now, state.signals.boundary)));

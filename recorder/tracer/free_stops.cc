@@ -5,6 +5,7 @@
 #include <unistd.h>
 #include <x86intrin.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <string>
 
@@ -16,6 +17,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr useconds_t kLookEveryUs = 50;
+// How long a call may take, none of which waits.
+constexpr std::chrono::seconds kCallWithin(10);
 // How often a thread is looked at that goes on in a call where it waits.
 constexpr int kLooksBeforeAsleep = 100;
 
@@ -30,30 +33,40 @@ Status FreeStops::EndedFromOutside() const {
 Result<bool> FreeStops::Look() {
   bool has_stopped = false;
   for (const Tid tid : process_.Threads()) {
-    const Thread* const thread = threads_.Find(tid);
-    if (thread != nullptr && thread->stopped != Stopped::kNot) {
-      continue;
-    }
-    CLEW_ASSIGN_OR_RETURN(stop, process_.Wait(tid, false));
-    if (stop.kind != TraceeStop::Kind::kRunning) {
-      has_stopped = true;
-      CLEW_RETURN_IF_ERROR(on_stop_(tid, stop));
-      if (state_.replaced) {
-        break;
-      }
+    CLEW_ASSIGN_OR_RETURN(is_news, LookAt(tid, threads_.Find(tid)));
+    has_stopped = has_stopped || is_news;
+    if (state_.replaced) {
+      break;
     }
   }
   return has_stopped;
 }
 
+Result<bool> FreeStops::LookAt(Tid tid, Thread* thread) {
+  if (thread != nullptr && thread->stopped != Stopped::kNot) {
+    return false;
+  }
+  if (thread != nullptr && SharedMemory::IsParked(threads_.SlotOf(*thread))) {
+    CLEW_RETURN_IF_ERROR(on_park_(tid, *thread));
+    return true;
+  }
+  CLEW_ASSIGN_OR_RETURN(stop, process_.Wait(tid, false));
+  if (stop.kind == TraceeStop::Kind::kRunning) {
+    return false;
+  }
+  CLEW_RETURN_IF_ERROR(on_stop_(tid, stop));
+  return true;
+}
+
 // What else stops it meanwhile takes back the interruption of a thread that was
 // attached to; another one gets its SIGSTOP.
 Result<bool> FreeStops::Interrupt(Tid tid, Thread& thread) {
+  const Stopped before = thread.stopped;
   CLEW_ASSIGN_OR_RETURN(stop, process_.Interrupt(tid));
   for (;;) {
     if (stop.is_without_signal ||
         (stop.kind == TraceeStop::Kind::kSignal && stop.signal == SIGSTOP)) {
-      return thread.stopped == Stopped::kNot;
+      return thread.stopped == before;
     }
     if (stop.kind == TraceeStop::Kind::kExited ||
         stop.kind == TraceeStop::Kind::kKilled) {
@@ -63,12 +76,52 @@ Result<bool> FreeStops::Interrupt(Tid tid, Thread& thread) {
     if (process_.is_attached()) {
       return false;
     }
-    if (thread.stopped != Stopped::kNot) {
+    if (thread.stopped != before) {
       CLEW_RETURN_IF_ERROR(process_.Continue(tid, 0));
     }
     CLEW_ASSIGN_OR_RETURN(next, process_.Wait(tid, true));
     stop = next;
   }
+}
+
+Status FreeStops::Halt(Tid tid, Thread& thread) {
+  for (;;) {
+    CLEW_ASSIGN_OR_RETURN(is_halted, Interrupt(tid, thread));
+    if (is_halted) {
+      return {};
+    }
+  }
+}
+
+void FreeStops::Release(Thread& thread) {
+  thread.stopped = Stopped::kNot;
+  SharedMemory::Order(threads_.SlotOf(thread), ParkOrder::kGoOn);
+}
+
+Result<FreeStops::Call> FreeStops::MakeCall(
+    Tid tid, Thread& thread, uint64_t number,
+    const std::array<uint64_t, 6>& args) {
+  ThreadSlot& slot = threads_.SlotOf(thread);
+  slot.call = {.number = number, .args = args};
+  SharedMemory::Order(slot, ParkOrder::kMakeCall);
+  Call call;
+  const Clock::time_point until = Clock::now() + kCallWithin;
+  while (!SharedMemory::IsParked(slot)) {
+    if (Clock::now() > until) {
+      return Unsupported("thread {} does not make the call {}", tid, number);
+    }
+    CLEW_ASSIGN_OR_RETURN(stop, process_.Wait(tid, false));
+    if (stop.kind == TraceeStop::Kind::kFork) {
+      call.made = stop.new_thread;
+      CLEW_RETURN_IF_ERROR(process_.Wait(call.made, true));
+      CLEW_RETURN_IF_ERROR(process_.Continue(tid, 0));
+    } else if (stop.kind != TraceeStop::Kind::kRunning) {
+      CLEW_RETURN_IF_ERROR(on_stop_(tid, stop));
+    }
+    sched_yield();
+  }
+  call.result = static_cast<int64_t>(slot.call.result);
+  return call;
 }
 
 Status FreeStops::StopInCall(Tid tid, Thread& thread) {
@@ -89,6 +142,10 @@ Status FreeStops::StopInCall(Tid tid, Thread& thread) {
 
 Result<bool> FreeStops::AreStopped(bool for_good) {
   bool are_stopped = true;
+  const bool may_interrupt =
+      for_good || std::ranges::any_of(threads_.all(), [](const auto& each) {
+        return each.second.stopped == Stopped::kParked;
+      });
   for (const Tid tid : process_.Threads()) {
     Thread* const thread = threads_.Find(tid);
     if (thread == nullptr) {
@@ -104,7 +161,7 @@ Result<bool> FreeStops::AreStopped(bool for_good) {
                     thread->is_read && process_.IsAsleep(tid);
       continue;
     }
-    if (thread->stopped == Stopped::kNot &&
+    if (may_interrupt && thread->stopped == Stopped::kNot &&
         threads_.StateOf(*thread).tell.is_in_call != 0 &&
         process_.IsAsleep(tid)) {
       CLEW_RETURN_IF_ERROR(StopInCall(tid, *thread));
@@ -142,8 +199,12 @@ Result<std::map<Tid, uint64_t>> FreeStops::GoOn() {
   for (const Stopped how : {Stopped::kInCall, Stopped::kParked}) {
     for (auto& [tid, thread] : threads_.all()) {
       if (thread.stopped == how) {
-        thread.stopped = Stopped::kNot;
         since[tid] = __rdtsc();
+        if (how == Stopped::kParked) {
+          Release(thread);
+          continue;
+        }
+        thread.stopped = Stopped::kNot;
         CLEW_RETURN_IF_ERROR(process_.Continue(tid, 0));
       }
     }

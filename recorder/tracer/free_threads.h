@@ -27,8 +27,13 @@ namespace clew::tracer {
 // memory.
 class FreeThreads {
  public:
-  // How a thread is stopped for good.
-  enum class Stopped : uint8_t { kNot, kParked, kInCall };
+  // How a thread is stopped in the program.
+  enum class Stopped : uint8_t {
+    kNot,
+    kParked,    // it waits in the runtime (runtime/park.h)
+    kInCall,    // by ptrace(2), in a call which has not returned
+    kAtSignal,  // likewise, with the program's registers: one ends it there
+  };
   struct Thread {
     uint32_t slot = 0;
     recorder::NativeThread* native = nullptr;
@@ -39,7 +44,7 @@ class FreeThreads {
     bool is_read = false;   // all of it was taken, and its slot is not its own
     uint64_t gone_tsc = 0;  // it had ended by then; 0: it has not
     // An instruction raised a signal that ends the program: what it had in its
-    // registers, until it is parked.
+    // registers, until it is stopped.
     std::optional<user_regs_struct> interrupted = {};
     siginfo_t raised = {};
   };
@@ -71,9 +76,8 @@ class FreeThreads {
   bool HasChild() const;
   // Those that are not gone.
   std::map<Tid, Thread>& all() { return threads_; }
-  ThreadState& StateOf(const Thread& thread) {
-    return shared_.slot(thread.slot).state;
-  }
+  ThreadSlot& SlotOf(const Thread& thread) { return shared_.slot(thread.slot); }
+  ThreadState& StateOf(const Thread& thread) { return SlotOf(thread).state; }
 
  private:
   [[nodiscard]] Status ReadSlot(uint32_t slot);

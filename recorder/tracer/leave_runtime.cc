@@ -1,11 +1,61 @@
 #include "recorder/tracer/leave_runtime.h"
 
-#include <signal.h>
+#include <unistd.h>
 
 #include "common/user_registers.h"
 #include "recorder/tracer/inject.h"
 
 namespace clew::tracer {
+namespace {
+
+bool IsGone(const TraceeStop& stop) {
+  return stop.kind == TraceeStop::Kind::kExited ||
+         stop.kind == TraceeStop::Kind::kKilled;
+}
+
+// nullptr: it has not begun, or is not parked.
+ThreadSlot* FindParked(SharedMemory& shared, Tid tid) {
+  for (uint32_t number = 0; number < shared.slot_count(); ++number) {
+    ThreadSlot& slot = shared.slot(number);
+    if (slot.use.load() == SlotUse::kThread && SharedMemory::IsParked(slot) &&
+        Tid(slot.tid) == tid) {
+      return &slot;
+    }
+  }
+  return nullptr;
+}
+
+// Waits until a process that runs is parked, and stops it there. Returns its
+// slot; nullptr: it has ended.
+Result<ThreadSlot*> WaitForParked(TracedProcess& process, Tid child,
+                                  SharedMemory& shared) {
+  constexpr useconds_t kLookEveryUs = 50;
+  ThreadSlot* slot = nullptr;
+  while ((slot = FindParked(shared, child)) == nullptr) {
+    CLEW_ASSIGN_OR_RETURN(stop, process.Wait(child, false));
+    if (IsGone(stop)) {
+      return nullptr;
+    }
+    if (stop.kind == TraceeStop::Kind::kRunning) {
+      usleep(kLookEveryUs);
+    } else {
+      CLEW_RETURN_IF_ERROR(process.Continue(child, 0));
+    }
+  }
+  for (;;) {
+    CLEW_ASSIGN_OR_RETURN(stop, process.Interrupt(child));
+    if (IsGone(stop)) {
+      return nullptr;
+    }
+    if (stop.is_without_signal ||
+        (stop.kind == TraceeStop::Kind::kSignal && stop.signal == SIGSTOP)) {
+      return slot;
+    }
+    CLEW_RETURN_IF_ERROR(process.Continue(child, 0));
+  }
+}
+
+}  // namespace
 
 user_regs_struct ProgramRegisters(const ThreadState& state,
                                   user_regs_struct now, uint64_t ip) {
@@ -40,8 +90,7 @@ Status LeaveRuntime(TracedProcess& process, Tid thread,
   while (state.leap.has_ended == 0) {
     CLEW_RETURN_IF_ERROR(process.Continue(thread, 0));
     CLEW_ASSIGN_OR_RETURN(stop, process.Wait(thread, true));
-    if (stop.kind == TraceeStop::Kind::kExited ||
-        stop.kind == TraceeStop::Kind::kKilled) {
+    if (IsGone(stop)) {
       return Unsupported("the program was ended from outside");
     }
   }
@@ -51,30 +100,18 @@ Status LeaveRuntime(TracedProcess& process, Tid thread,
 
 Status FreeProcess(TracedProcess& process, Tid child, SharedMemory& shared,
                    const std::function<Status()>& undo) {
-  TraceeStop stop;
-  while (stop.kind != TraceeStop::Kind::kSignal || stop.signal != SIGTRAP) {
-    CLEW_RETURN_IF_ERROR(process.Continue(child, 0));
-    CLEW_ASSIGN_OR_RETURN(next, process.Wait(child, true));
-    if (next.kind == TraceeStop::Kind::kExited ||
-        next.kind == TraceeStop::Kind::kKilled) {
-      return {};
-    }
-    stop = next;
+  CLEW_RETURN_IF_ERROR(process.Continue(child, 0));
+  CLEW_ASSIGN_OR_RETURN(slot, WaitForParked(process, child, shared));
+  if (slot == nullptr) {
+    return {};
   }
-  for (uint32_t number = 0; number < shared.slot_count(); ++number) {
-    ThreadSlot& slot = shared.slot(number);
-    if (slot.use.load() != SlotUse::kThread || Tid(slot.tid) != child) {
-      continue;
-    }
-    CLEW_ASSIGN_OR_RETURN(now, process.Registers(child));
-    CLEW_RETURN_IF_ERROR(process.SetRegisters(
-        child, ProgramRegisters(slot.state, now, slot.state.signals.boundary)));
-    CLEW_RETURN_IF_ERROR(LeaveRuntime(process, child, shared, slot.state));
-    CLEW_RETURN_IF_ERROR(undo());
-    CLEW_RETURN_IF_ERROR(TakeOut(process, child, shared));
-    SharedMemory::Free(slot);
-    break;
-  }
+  CLEW_ASSIGN_OR_RETURN(now, process.Registers(child));
+  CLEW_RETURN_IF_ERROR(process.SetRegisters(
+      child, ProgramRegisters(slot->state, now, slot->state.signals.boundary)));
+  CLEW_RETURN_IF_ERROR(LeaveRuntime(process, child, shared, slot->state));
+  CLEW_RETURN_IF_ERROR(undo());
+  CLEW_RETURN_IF_ERROR(TakeOut(process, child, shared));
+  SharedMemory::Free(*slot);
   return process.LetGo(child);
 }
 

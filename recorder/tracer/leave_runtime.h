@@ -28,7 +28,7 @@ uint64_t ProgramMask(const SignalState& signals, uint64_t mask);
                                   const SharedMemory& shared,
                                   ThreadState& state);
 
-// Lets a forked process, which is stopped before it begins
+// Lets a forked process, which parks before it begins
 // (SharedHeader::frees_processes), go on in the program without the runtime.
 // `undo` is called before that is unmapped.
 [[nodiscard]] Status FreeProcess(TracedProcess& process, Tid child,

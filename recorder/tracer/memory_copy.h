@@ -5,7 +5,7 @@
 
 #include "common/os/ptrace.h"
 #include "common/result.h"
-#include "recorder/tracer/shared_memory.h"
+#include "recorder/tracer/free_stops.h"
 
 namespace clew::tracer {
 
@@ -24,12 +24,11 @@ namespace clew::tracer {
 class MemoryCopy {
  public:
   MemoryCopy() = default;  // of nothing
-  // By a call that `thread` is made to do. REQUIRES: all threads are stopped,
-  // this one with all signals blocked. kSystem: the kernel refuses another
-  // process (RLIMIT_NPROC, pids.max), or memory for it.
-  [[nodiscard]] static Result<MemoryCopy> Make(TracedProcess& process,
-                                               Tid thread,
-                                               const SharedMemory& shared);
+  // By a call that a thread is made to do. REQUIRES: all are stopped, this one
+  // is parked. kSystem: the kernel refuses another process (RLIMIT_NPROC,
+  // pids.max), or memory for it.
+  [[nodiscard]] static Result<MemoryCopy> Make(FreeStops& stops, Tid tid,
+                                               FreeStops::Thread& thread);
   MemoryCopy(MemoryCopy&& other) noexcept;
   MemoryCopy& operator=(MemoryCopy&& other) noexcept;
   MemoryCopy(const MemoryCopy&) = delete;

@@ -234,7 +234,7 @@ struct LeapState {
   uint64_t is_in_short_block = 0;
 };
 
-// Why a thread stopped by a breakpoint.
+// Why a thread is parked (ThreadSlot::order).
 enum class Parked : uint64_t {
   kNot,
   kAsked,      // SharedHeader::is_stopping
@@ -251,8 +251,8 @@ struct TellState {
   // It is of another process, which has the recorded one's memory (vfork), and
   // which nobody traces: it stops nowhere.
   uint64_t is_child = 0;
-  // The thread is at signals.boundary, with the registers of the state; where
-  // it is about to make a call, at that.
+  // Of a parked thread. It is at signals.boundary, with the registers of the
+  // state; where it is about to make a call, at that.
   Parked parked = Parked::kNot;
   // In a system call that the kernel has: its registers are in the state, and
   // its arguments in them.
@@ -318,6 +318,20 @@ enum class SlotUse : uint32_t {
             // all
 };
 
+// What a thread that is parked has to do. It waits in the kernel until this
+// changes.
+enum class ParkOrder : uint32_t {
+  kNotParked,
+  kWait,
+  kMakeCall,  // ThreadSlot::call; it waits again when that is made
+  kGoOn,
+};
+struct OrderedCall {
+  uint64_t number = 0;
+  std::array<uint64_t, 6> args = {};
+  uint64_t result = 0;  // an error as -errno
+};
+
 // A queue with one writer and one reader.
 struct alignas(8) ThreadSlot {
   ThreadState state;
@@ -330,6 +344,9 @@ struct alignas(8) ThreadSlot {
   uint64_t begun_tsc = 0;
   uint32_t space = 0;
   std::atomic<SlotUse> use;
+  // The thread parks, and is not parked any more; the rest is the recorder's.
+  std::atomic<ParkOrder> order;
+  OrderedCall call;
   std::array<Batch, kBatches> batches = {};
 };
 
@@ -364,11 +381,6 @@ inline constexpr uint64_t kLeapEndsAt = 81;
 // A thread that is to go on without the runtime gives back what the kernel has
 // of it. Ends a leap.
 inline constexpr uint64_t kLeaveAt = 96;
-// A SYSCALL that the recorder has a thread make (TracedProcess::MakeCall). A
-// thread that goes on there has what the recorder put into its registers made,
-// and stops by a breakpoint; a process that this makes ends if it ever goes on.
-inline constexpr uint64_t kCallAt = 112;
-
 // RFLAGS there: the bit that is always set.
 inline constexpr uint64_t kClearFlags = 2;
 
@@ -429,7 +441,7 @@ struct SharedHeader {
   // rseq(2) is answered as if it were made: a thread of a program that has it
   // ends the program otherwise.
   uint32_t answers_rseq = 0;
-  // What is forked goes on without the runtime: it stops where it begins.
+  // What is forked goes on without the runtime: it parks where it begins.
   uint32_t frees_processes = 0;
   // Nobody reads the queues any more.
   std::atomic<uint32_t> is_over;

@@ -65,6 +65,11 @@ void* MapShared(void* at, int how, int file) {
               MAP_SHARED | MAP_NORESERVE | how, file, 0);
 }
 
+// At the word of a slot that its thread waits for.
+void WakeWaiter(const void* word) {
+  syscall(SYS_futex, word, FUTEX_WAKE, 1, nullptr, nullptr, 0);
+}
+
 }  // namespace
 
 Result<SharedMemory> SharedMemory::Create() {
@@ -111,7 +116,12 @@ uint32_t SharedMemory::slot_count() const {
 
 void SharedMemory::FreeBatches(ThreadSlot& slot, uint32_t read) {
   slot.batches_read.store(read, std::memory_order_release);
-  syscall(SYS_futex, &slot.batches_read, FUTEX_WAKE, 1, nullptr, nullptr, 0);
+  WakeWaiter(&slot.batches_read);
+}
+
+void SharedMemory::Order(ThreadSlot& slot, ParkOrder order) {
+  slot.order.store(order, std::memory_order_release);
+  WakeWaiter(&slot.order);
 }
 
 std::span<const LogRecord> SharedMemory::Unfinished(
@@ -130,12 +140,15 @@ void SharedMemory::EndReading() {
   for (uint32_t number = 0; number < slot_count(); ++number) {
     ThreadSlot& slot = this->slot(number);
     FreeBatches(slot, slot.batches_written.load());
+    WakeWaiter(&slot.order);
   }
 }
 
 void SharedMemory::Free(ThreadSlot& slot) {
   slot.batches_read.store(slot.batches_written.load());
   slot.tid = 0;
+  // One that was taken out of the runtime where it was parked does not say so.
+  slot.order.store(ParkOrder::kNotParked);
   slot.use.store(SlotUse::kFree);
 }
 

@@ -60,7 +60,8 @@ class SharedMemory {
   uint32_t slot_count() const;
   // Of a thread that does not run any more: the records that are in no batch.
   std::span<const LogRecord> Unfinished(const ThreadSlot& slot) const;
-  // No thread waits for room in its queue from here on: what it logs is lost.
+  // No thread waits for room in its queue, or parks, from here on: what it logs
+  // is lost.
   void EndReading();
   // Lets another thread have the slot.
   static void Free(ThreadSlot& slot);
@@ -83,6 +84,13 @@ class SharedMemory {
   // Says that the batches of a thread's queue were read up to `read`, for whose
   // room it may wait.
   static void FreeBatches(ThreadSlot& slot, uint32_t read);
+
+  // Whether the thread is parked, and waits for an order.
+  static bool IsParked(const ThreadSlot& slot) {
+    return slot.order.load(std::memory_order_acquire) == ParkOrder::kWait;
+  }
+  // REQUIRES: IsParked.
+  static void Order(ThreadSlot& slot, ParkOrder order);
 
   // Why the runtime ended the program; empty if it did not.
   std::string FaultText() const;

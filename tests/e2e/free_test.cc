@@ -130,6 +130,18 @@ TEST(FreeTest, AProgramEndsAsItWouldWhileSignalsCome) {
   }
 }
 
+// What they run takes no room of the program's.
+TEST(FreeTest, AProgramMakesAsManyProcessesAsItWants) {
+  const Scratch scratch;
+  const ProgramOutput recorded = RecordFree(
+      scratch.Path("b.clew"),
+      {"bash", "-c",
+       "for ((i = 0; i < 1500; ++i)); do [ \"$(echo $i)\" = $i ] || exit 9; "
+       "done"});
+  EXPECT_EQ(recorded.exit_status, kExitOk) << recorded.text;
+  EXPECT_THAT(recorded.text, HasSubstr("exit status 0"));
+}
+
 TEST(FreeTest, WhatHasNoMeaningThereIsRefused) {
   const Scratch scratch;
   for (const char* option : {"--seed=2", "--cores=2", "--quantum=9", "--cyc"}) {

@@ -2,7 +2,7 @@
 // what is kept is whole, is solved from its start state on, ends in the memory
 // of the core dump, and is replayed every time; and the program does not notice
 // that it was stopped: it waits for as long as it asks for, has no child that
-// it did not make, and goes on when the recorder leaves.
+// it did not make, and goes on when the recorder leaves, or is killed.
 // Method: the built program; runs that are many times as long as the ring.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "common/os/child_process.h"
 #include "common/os/file.h"
 #include "recorder/software/record.h"
 #include "tests/e2e/answering_program.h"
@@ -23,6 +24,7 @@ namespace {
 
 using testing::HasSubstr;
 using testing::Not;
+using testing::StartsWith;
 
 constexpr const char* kKept = "the end of the run is kept";
 
@@ -125,6 +127,27 @@ TEST(RingAttachTest, AProcessGoesOnAsIfNothingHadBeen) {
   ASSERT_TRUE(children.has_value()) << children.error().message;
   EXPECT_EQ(*children, "");
   ExpectSolvedAndReplayed(options.output);
+}
+
+// At whatever moment: its threads may be about to stop, or wait for it.
+TEST(RingAttachTest, AProcessGoesOnWhenItsRecorderIsKilled) {
+  const Scratch scratch;
+  for (int half = 3; half < 15; ++half) {
+    const AnsweringProgram endless;
+    const std::string bundle = scratch.Path(std::to_string(half));
+    const auto recorder =
+        SpawnProgram({Binary(), "record", "--free", "--ring", "256K", "--pid",
+                      endless.Number(), "-o", bundle},
+                     {});
+    ASSERT_TRUE(recorder.has_value());
+    AwaitHalf(bundle, half);
+    kill(*recorder, SIGKILL);
+    ASSERT_TRUE(WaitForChild(*recorder).has_value());
+    for (int i = 0; i < 20; ++i) {
+      ASSERT_EQ(endless.Ask(), "pong\n");
+    }
+    EXPECT_THAT(endless.Ask("f\n"), StartsWith("cpus"));  // a child
+  }
 }
 
 TEST(RingOptionsTest, WhatHasNoMeaningIsRefused) {

@@ -1,8 +1,10 @@
 #ifndef CLEW_RECORDER_TRACER_RUNTIME_CALL_H_
 #define CLEW_RECORDER_TRACER_RUNTIME_CALL_H_
 
+#include <linux/futex.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <time.h>
 
 #include <cstdint>
 
@@ -38,6 +40,13 @@ inline uint64_t MapZeros(uint64_t addr, uint64_t bytes, int protection) {
   return Call(SYS_mmap, addr, bytes, static_cast<uint64_t>(protection),
               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE,
               ~0ull);
+}
+
+// Waits until another process has changed the word of shared memory at `word`
+// from `value` and woken its waiters; a second at most, and maybe not at all.
+inline void WaitAWhile(uint64_t word, uint32_t value) {
+  constexpr timespec kMost = {.tv_sec = 1, .tv_nsec = 0};
+  Call(SYS_futex, word, FUTEX_WAIT, value, AddrOf(&kMost));
 }
 
 // The time: what the thread wrote before is there for all others by then, and

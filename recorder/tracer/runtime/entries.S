@@ -74,19 +74,8 @@ tracer_end_leap:
         jmp tracer_at_boundary // kLeapEndsAt
         .balign 16
         jmp tracer_leave // kLeaveAt
-        .balign 16
-        syscall // kCallAt
-        testq %rax, %rax
-        jz tracer_end_copy
-        int3
 
         .text
-tracer_end_copy:
-        xorl %edi, %edi
-        movl $SYS_exit_group, %eax
-        syscall
-        jmp tracer_end_copy
-
 tracer_leave:
         movq %gs:RUNTIME_STACK, %rsp
         movq %gs:SELF, %rdi
@@ -218,6 +207,33 @@ tracer_return:
         leaq 8(%rdi), %rsp
 1:      movl $SYS_rt_sigreturn, %eax
         syscall
+
+// tracer_go_to_program(registers): nothing below the program's stack is touched
+// that it may use.
+        .globl tracer_go_to_program
+tracer_go_to_program:
+        pushq 128(%rdi)
+        popfq
+        movq 32(%rdi), %rax
+        movq 136(%rdi), %rcx
+        movq %rcx, -136(%rax)
+        movq 8(%rdi), %rcx
+        movq 16(%rdi), %rdx
+        movq 24(%rdi), %rbx
+        movq 40(%rdi), %rbp
+        movq 48(%rdi), %rsi
+        movq 64(%rdi), %r8
+        movq 72(%rdi), %r9
+        movq 80(%rdi), %r10
+        movq 88(%rdi), %r11
+        movq 96(%rdi), %r12
+        movq 104(%rdi), %r13
+        movq 112(%rdi), %r14
+        movq 120(%rdi), %r15
+        leaq -136(%rax), %rsp
+        movq (%rdi), %rax
+        movq 56(%rdi), %rdi
+        ret $128
 
 // tracer_make_call(number, arguments): RAX behind the call; less ERESTARTSYS if
 // a signal is held. One that comes where that is not looked at any more, and

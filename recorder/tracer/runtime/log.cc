@@ -1,9 +1,5 @@
 #include "recorder/tracer/runtime/log.h"
 
-#include <linux/futex.h>
-#include <sys/syscall.h>
-#include <time.h>
-
 #include <algorithm>
 
 #include "recorder/tracer/runtime/call.h"
@@ -37,14 +33,12 @@ uint32_t BatchesInQueue(const ThreadSlot& slot) {
 // Waits for the recorder to have read a batch, or to read no more: killed, it
 // does not say so.
 void WaitForRoom(ThreadSlot& slot, const SharedHeader& shared) {
-  constexpr timespec kLookAgainAfter = {.tv_sec = 1, .tv_nsec = 0};
   for (;;) {
     const uint32_t read = slot.batches_read.load(std::memory_order_acquire);
     if (BatchesInQueue(slot) < kBatches || !HasReader(shared)) {
       return;
     }
-    Call(SYS_futex, AddrOf(&slot.batches_read), FUTEX_WAIT, read,
-         AddrOf(&kLookAgainAfter));
+    WaitAWhile(AddrOf(&slot.batches_read), read);
   }
 }
 

@@ -17,6 +17,7 @@
 #include "recorder/tracer/runtime/executable.h"
 #include "recorder/tracer/runtime/inputs.h"
 #include "recorder/tracer/runtime/leap.h"
+#include "recorder/tracer/runtime/leave.h"
 #include "recorder/tracer/runtime/log.h"
 #include "recorder/tracer/runtime/park.h"
 #include "recorder/tracer/runtime/signal_actions.h"
@@ -143,8 +144,9 @@ uint64_t Make(ThreadState& thread, uint64_t number,
           return kNotMade;
         }
         // If the recorder lets it go on, it has made the call, which failed.
-        Park(thread, Parked::kExec, thread.last_call);
-        return thread.scratch;
+        if (Park(thread, Parked::kExec, thread.last_call)) {
+          return thread.scratch;
+        }
       }
       break;
     case SYS_kill:
@@ -163,10 +165,11 @@ uint64_t Make(ThreadState& thread, uint64_t number,
   const uint64_t result =
       MakeCall(number, WithLimitLeft(thread, number, arguments));
   thread.tell.is_in_call = 0;
-  // Where the process is traced, a signal wakes a thread that waits though it
-  // is dropped otherwise.
+  // Where the process is traced, or the runtime has signals blocked, one that
+  // is dropped otherwise wakes a thread that waits. A recorder that was killed
+  // says no more which are not.
   const bool is_for_nothing =
-      Parks(thread) && result == static_cast<uint64_t>(-EINTR) &&
+      IsRecorded(thread) && result == static_cast<uint64_t>(-EINTR) &&
       thread.signals.is_holding == 0 && thread.tell.is_interrupted == 0;
   if (is_for_nothing) {
     return kNotMade;
@@ -250,8 +253,7 @@ void tracer_on_join(SharedHeader* shared, uint64_t slot) {
 }
 
 void tracer_on_leave(ThreadState* thread) {
-  GiveBackActions(RuntimeOf(*thread));
-  GiveBackAltStack(*thread);
+  GiveBack(*thread);
   EndLeap(*thread);
 }
 

@@ -11,6 +11,7 @@
 #include "recorder/tracer/runtime/call.h"
 #include "recorder/tracer/runtime/encode.h"
 #include "recorder/tracer/runtime/inputs.h"
+#include "recorder/tracer/runtime/leave.h"
 #include "recorder/tracer/runtime/log.h"
 #include "recorder/tracer/runtime/park.h"
 #include "recorder/tracer/runtime/program_memory.h"
@@ -248,7 +249,7 @@ uint64_t CloneProcess(ThreadState& thread, uint64_t number,
   slot.state = thread;
   SetChild(slot.state, thread, request);
   slot.state.tell.is_leaving =
-      Parks(thread) ? runtime.shared->frees_processes : 0;
+      IsRecorded(thread) ? runtime.shared->frees_processes : 0;
   thread.tell.is_forking = 1;
   // In the child nobody else has it.
   runtime.lock.Take();
@@ -322,6 +323,7 @@ void BeginProgram(ThreadState& thread) {
                    __ATOMIC_RELEASE);
   if (thread.tell.is_leaving != 0) {
     Park(thread, Parked::kLeaves, thread.resume);
+    Leave(thread);  // nobody has it do so
   }
   BeginAt(thread, thread.resume);
 }
