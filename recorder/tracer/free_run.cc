@@ -55,7 +55,11 @@ using recorder::SyscallCall;
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
+// How often it is looked for stops for a while behind one, and for how long:
+// they come together. Else a thread that has something to do for the recorder
+// wakes it, and signals, of which nobody tells, wait for some time.
 constexpr useconds_t kIdleMicroseconds = 50;
+constexpr milliseconds kAlertFor(2);
 // How long nothing may have happened for the program to hang, if all of its
 // threads wait for each other.
 constexpr milliseconds kHangAfter(200);
@@ -160,6 +164,7 @@ class FreeRun final : public recorder::ProgramRun {
   Clock::time_point began_;
   uint64_t began_tsc_ = 0;
   Clock::time_point last_news_;
+  Clock::time_point alert_until_;
 };
 
 // ---- The beginning ---------------------------------------------------------
@@ -220,8 +225,13 @@ Status FreeRun::Look() {
     last_news_ = now;
   } else if (!state_.end && now - last_news_ > kHangAfter && AllWaitForever()) {
     state_.EndAs(FailureKind::kHang);
-  } else {
+  } else if (now < alert_until_) {
     usleep(kIdleMicroseconds);
+  } else if (shared_.Sleep()) {
+    alert_until_ = now + kAlertFor;
+  }
+  if (has_stopped) {
+    alert_until_ = now + kAlertFor;
   }
   const bool goes_on = !state_.end && !state_.replaced;
   return goes_on && halves_ != nullptr ? halves_->BeginIfFull() : Status();

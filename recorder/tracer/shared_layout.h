@@ -447,6 +447,8 @@ struct SharedHeader {
   std::atomic<uint32_t> is_over;
   // Likewise: the recorder was killed (death_mark.h).
   std::atomic<uint32_t> recorder;
+  // The recorder waits for a thread to set it to 0, and wake it.
+  std::atomic<uint32_t> recorder_sleeps;
   // Of the log's times, as the recorder has measured them; 0: not yet.
   std::atomic<uint64_t> ticks_per_ms;
   Places places;

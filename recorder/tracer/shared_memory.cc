@@ -144,6 +144,14 @@ void SharedMemory::EndReading() {
   }
 }
 
+bool SharedMemory::Sleep() {
+  constexpr timespec kMost = {.tv_sec = 0, .tv_nsec = 1'000'000};
+  std::atomic<uint32_t>& word = header().recorder_sleeps;
+  word.store(1);
+  syscall(SYS_futex, &word, FUTEX_WAIT, 1, &kMost, nullptr, 0);
+  return word.exchange(0) == 0;
+}
+
 void SharedMemory::Free(ThreadSlot& slot) {
   slot.batches_read.store(slot.batches_written.load());
   slot.tid = 0;

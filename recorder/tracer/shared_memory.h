@@ -63,6 +63,9 @@ class SharedMemory {
   // No thread waits for room in its queue, or parks, from here on: what it logs
   // is lost.
   void EndReading();
+  // Waits for a thread to have something urgent to do for the recorder, a
+  // millisecond at most. Returns whether one may have.
+  bool Sleep();
   // Lets another thread have the slot.
   static void Free(ThreadSlot& slot);
 

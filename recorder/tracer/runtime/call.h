@@ -49,6 +49,9 @@ inline void WaitAWhile(uint64_t word, uint32_t value) {
   Call(SYS_futex, word, FUTEX_WAIT, value, AddrOf(&kMost));
 }
 
+// Wakes who waits at the word of shared memory at `word` in another process.
+inline void WakeAt(uint64_t word) { Call(SYS_futex, word, FUTEX_WAKE, 1); }
+
 // The time: what the thread wrote before is there for all others by then, and
 // what it reads behind it, it reads later.
 // Source: Intel SDM vol. 2, "RDTSC"; "MFENCE", "LFENCE".

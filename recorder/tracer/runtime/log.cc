@@ -32,12 +32,13 @@ uint32_t BatchesInQueue(const ThreadSlot& slot) {
 
 // Waits for the recorder to have read a batch, or to read no more: killed, it
 // does not say so.
-void WaitForRoom(ThreadSlot& slot, const SharedHeader& shared) {
+void WaitForRoom(ThreadSlot& slot, SharedHeader& shared) {
   for (;;) {
     const uint32_t read = slot.batches_read.load(std::memory_order_acquire);
     if (BatchesInQueue(slot) < kBatches || !HasReader(shared)) {
       return;
     }
+    WakeRecorder(shared);
     WaitAWhile(AddrOf(&slot.batches_read), read);
   }
 }
@@ -51,13 +52,23 @@ Batch& NextBatch(ThreadState& thread) {
   return batch;
 }
 
-void HandOn(ThreadSlot& slot) {
+void HandOn(ThreadSlot& slot, SharedHeader& shared) {
   slot.batches_written.store(
       slot.batches_written.load(std::memory_order_relaxed) + 1,
       std::memory_order_release);
+  if (BatchesInQueue(slot) == kBatches / 2) {
+    WakeRecorder(shared);
+  }
 }
 
 }  // namespace
+
+void WakeRecorder(SharedHeader& shared) {
+  if (shared.recorder_sleeps.load() != 0 &&
+      shared.recorder_sleeps.exchange(0) != 0) {
+    WakeAt(AddrOf(&shared.recorder_sleeps));
+  }
+}
 
 uint64_t LogTime(const Runtime& runtime) {
   return runtime.shared->log_registers != 0 ? 0 : Tsc();
@@ -105,7 +116,7 @@ void Flush(ThreadState& thread, BatchEnd end, uint64_t addr) {
     *std::copy_n(thread.gpr.begin(), thread.gpr.size(), registers) =
         thread.rflags;
   }
-  HandOn(SlotOf(thread));
+  HandOn(SlotOf(thread), *runtime.shared);
   Empty(thread);
 }
 
@@ -118,7 +129,7 @@ void FlushCode(ThreadState& thread, uint64_t addr,
   batch.addr = addr;
   batch.code_bytes = static_cast<uint32_t>(code.size());
   std::ranges::copy(code, reinterpret_cast<uint8_t*>(batch.records.data()));
-  HandOn(SlotOf(thread));
+  HandOn(SlotOf(thread), *RuntimeOf(thread).shared);
 }
 
 std::span<uint8_t> ToldWriter::Room(size_t bytes_min) {
@@ -150,7 +161,7 @@ void ToldWriter::HandOn() {
     batch_->end = BatchEnd::kTold;
     batch_->addr = 0;
     batch_->code_bytes = static_cast<uint32_t>(used_);
-    tracer::HandOn(SlotOf(thread_));
+    tracer::HandOn(SlotOf(thread_), *RuntimeOf(thread_).shared);
   }
   batch_ = nullptr;
   used_ = 0;

@@ -9,6 +9,10 @@
 
 namespace clew::tracer {
 
+// There is something to do for the recorder soon: it sleeps for as long as
+// there is nothing, a millisecond at a time. To read a batch is not urgent.
+void WakeRecorder(SharedHeader& shared);
+
 // The time that a log has; 0 where it has none (SharedHeader::log_registers).
 uint64_t LogTime(const Runtime& runtime);
 

@@ -3,6 +3,7 @@
 #include <sys/syscall.h>
 
 #include "recorder/tracer/runtime/call.h"
+#include "recorder/tracer/runtime/log.h"
 #include "recorder/tracer/runtime/signal_mask.h"
 #include "recorder/tracer/runtime/versions.h"
 
@@ -49,8 +50,10 @@ bool Park(ThreadState& thread, Parked why, uint64_t addr) {
   LeaveProgram(thread);
   thread.signals.boundary = addr;
   thread.tell.parked = why;
+  SharedHeader& shared = *RuntimeOf(thread).shared;
   slot.order.store(ParkOrder::kWait, std::memory_order_release);
-  const bool goes_on = FollowOrders(slot, *RuntimeOf(thread).shared);
+  WakeRecorder(shared);
+  const bool goes_on = FollowOrders(slot, shared);
   slot.order.store(ParkOrder::kNotParked, std::memory_order_release);
   thread.tell.parked = Parked::kNot;
   return goes_on;

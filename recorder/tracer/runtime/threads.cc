@@ -309,6 +309,7 @@ uint64_t Clone(ThreadState& thread, uint64_t number,
     return static_cast<uint64_t>(-EFAULT);
   }
   const Request request = RequestOf(number, arguments);
+  WakeRecorder(*RuntimeOf(thread).shared);  // which hears of what is made
   return (request.flags & CLONE_VM) != 0
              ? CloneThread(thread, number, arguments, request)
              : CloneProcess(thread, number, arguments, request);
