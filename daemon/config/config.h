@@ -36,7 +36,7 @@ struct WatchedUnit {
   // the unit's cgroup used CPU time.
   std::string heartbeat;
   UnitTracer tracer = UnitTracer::kTurns;    // tracer = turns, free or ring
-  uint64_t ring_bytes = uint64_t{64} << 20;  // ring = 64M, of kRing
+  uint64_t ring_bytes = uint64_t{16} << 20;  // ring = 16M, of kRing
   bool operator==(const WatchedUnit&) const = default;
 };
 inline constexpr size_t kUnitsMax = 64;
