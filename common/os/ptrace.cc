@@ -304,9 +304,7 @@ Status TracedProcess::StopSeized(Tid thread) {
   CLEW_RETURN_IF_ERROR(Request(PTRACE_INTERRUPT, thread, 0, "interrupt"));
   for (;;) {
     CLEW_ASSIGN_OR_RETURN(stop, Wait(thread, true));
-    if (stop.kind == TraceeStop::Kind::kTrap ||
-        stop.kind == TraceeStop::Kind::kExited ||
-        stop.kind == TraceeStop::Kind::kKilled) {
+    if (stop.kind == TraceeStop::Kind::kTrap || stop.has_ended()) {
       return {};
     }
     if (stop.kind == TraceeStop::Kind::kFork) {
@@ -357,9 +355,7 @@ Result<TraceeStop> TracedProcess::RunToExec() {
     if (stop.kind == TraceeStop::Kind::kExec) {
       CLEW_RETURN_IF_ERROR(EnterProgram());
     }
-    if (stop.kind == TraceeStop::Kind::kExec ||
-        stop.kind == TraceeStop::Kind::kExited ||
-        stop.kind == TraceeStop::Kind::kKilled) {
+    if (stop.kind == TraceeStop::Kind::kExec || stop.has_ended()) {
       return stop;
     }
     signal = stop.signal;
@@ -601,8 +597,7 @@ Result<std::optional<TraceeStop>> TracedProcess::WaitOrLongAsleep(Tid thread) {
 void TracedProcess::Note(Tid thread, const TraceeStop& stop) {
   if (stop.kind == TraceeStop::Kind::kClone) {
     threads_.insert(stop.new_thread.as_int());
-  } else if (stop.kind == TraceeStop::Kind::kExited ||
-             stop.kind == TraceeStop::Kind::kKilled) {
+  } else if (stop.has_ended()) {
     threads_.erase(thread.as_int());
   }
 }

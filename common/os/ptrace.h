@@ -44,6 +44,10 @@ struct TraceeStop {
   // Of a process that was attached to: a kTrap without a signal, as the thread
   // was interrupted or has just begun.
   bool is_without_signal = false;
+
+  bool has_ended() const {
+    return kind == Kind::kExited || kind == Kind::kKilled;
+  }
 };
 
 // How a program is started to be traced.

@@ -23,9 +23,10 @@ Result<const RanStretch*> RanCode::Find(const CodeStretch& stretch,
     by_number_.resize(stretch.number + 1);
   }
   RanStretch& ran = by_number_[stretch.number];
-  const bool is_known = stretch.number != 0 && !ran.ends.empty() &&
-                        ran.ends.back() >= stretch.code.size() &&
-                        ran.changes == code_.changes();
+  // A number may be another stretch's by now.
+  const bool is_known =
+      stretch.number != 0 && ran.start == stretch.start && !ran.ends.empty() &&
+      ran.ends.back() >= stretch.code.size() && ran.changes == code_.changes();
   if (!is_known) {
     CLEW_RETURN_IF_ERROR(Decode(stretch, now, ran));
   }
@@ -34,6 +35,7 @@ Result<const RanStretch*> RanCode::Find(const CodeStretch& stretch,
 
 Status RanCode::Decode(const CodeStretch& stretch, uint64_t now,
                        RanStretch& ran) {
+  ran.start = stretch.start;
   ran.branches.clear();
   ran.ends.clear();
   ran.version = 0;

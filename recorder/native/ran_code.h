@@ -22,6 +22,7 @@ struct RanStretch {
     uint32_t end = 0;    // behind it, in bytes from the start
     x86::BranchClass branch_class = x86::BranchClass::kNone;
   };
+  uint64_t start = 0;
   std::vector<Branch> branches;
   std::vector<uint16_t> ends;  // of all instructions, likewise
   uint64_t version = 0;        // the latest of NativeInsn::version

@@ -137,8 +137,7 @@ class NativeEnding {
   Result<TraceeStop> AwaitEnd(Tid thread) {
     for (;;) {
       CLEW_ASSIGN_OR_RETURN(stop, state_.process.Wait(thread, true));
-      if (stop.kind == TraceeStop::Kind::kExited ||
-          stop.kind == TraceeStop::Kind::kKilled) {
+      if (stop.has_ended()) {
         return stop;
       }
       CLEW_RETURN_IF_ERROR(state_.process.Continue(thread, stop.signal));

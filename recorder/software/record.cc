@@ -206,8 +206,10 @@ struct Ran {
 
 // Null: each instruction is stepped.
 LeapsMaker LeapsFor(const RecordOptions& options) {
-  return options.source == SoftwareSource::kTracer ? tracer::MakeLeaps
-                                                   : nullptr;
+  if (options.source != SoftwareSource::kTracer) {
+    return nullptr;
+  }
+  return [](TracedProcess& process) { return tracer::MakeLeaps(process, 0); };
 }
 
 // Null: one thread runs at a time.

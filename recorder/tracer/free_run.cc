@@ -65,6 +65,9 @@ constexpr milliseconds kAlertFor(2);
 constexpr milliseconds kHangAfter(200);
 // How long threads may take to stop.
 constexpr milliseconds kStopWithin(10'000);
+// As SharedHeader::fragments_kept, of what somebody needs while it is recorded:
+// some 130 MB of its memory.
+constexpr uint32_t kFragmentsOfService = 1 << 18;
 // For how long the clock of the log is measured.
 constexpr int64_t kMeasuredMs = 20;
 
@@ -91,6 +94,9 @@ class FreeRun final : public recorder::ProgramRun {
                                                    stops_, ring_bytes)) {}
 
   Status Begin() {
+    if (process_.is_attached() || halves_ != nullptr) {
+      shared_.header().fragments_kept = kFragmentsOfService;
+    }
     CLEW_RETURN_IF_ERROR(StartFree(state_, shared_));
     mark_.emplace(shared_.header().recorder);
     for (const auto& thread : state_.threads) {
@@ -500,8 +506,7 @@ Status FreeRun::OnExec(Tid tid, Thread& thread) {
     }
     return process_.SetSignalMask(process_.first_thread(), mask);
   }
-  if (stop.kind == TraceeStop::Kind::kExited ||
-      stop.kind == TraceeStop::Kind::kKilled) {
+  if (stop.has_ended()) {
     return stops_.EndedFromOutside();
   }
   CLEW_ASSIGN_OR_RETURN(after, process_.Registers(tid));
@@ -575,8 +580,7 @@ Status FreeRun::ComeToSignal(Tid tid, int signal) {
   for (;;) {
     CLEW_RETURN_IF_ERROR(process_.Continue(tid, 0));
     CLEW_ASSIGN_OR_RETURN(stop, process_.Wait(tid, true));
-    if (stop.kind == TraceeStop::Kind::kExited ||
-        stop.kind == TraceeStop::Kind::kKilled) {
+    if (stop.has_ended()) {
       return stops_.EndedFromOutside();
     }
     if (stop.kind == TraceeStop::Kind::kTrap ? !stop.is_without_signal

@@ -85,7 +85,6 @@ Status Bring(NativeState& state, const std::vector<Before>& threads,
   SharedHeader& header = shared.header();
   header.tells_inputs = 1;
   header.answers_rseq = state.has_rseq ? 1 : 0;
-  header.frees_processes = 1;
   FillRules(shared.rules());
   CLEW_RETURN_IF_ERROR(Inject(process, shared));
   for (size_t i = 0; i < threads.size(); ++i) {

@@ -68,8 +68,7 @@ Result<bool> FreeStops::Interrupt(Tid tid, Thread& thread) {
         (stop.kind == TraceeStop::Kind::kSignal && stop.signal == SIGSTOP)) {
       return thread.stopped == before;
     }
-    if (stop.kind == TraceeStop::Kind::kExited ||
-        stop.kind == TraceeStop::Kind::kKilled) {
+    if (stop.has_ended()) {
       return std::unexpected(EndedFromOutside().error());
     }
     CLEW_RETURN_IF_ERROR(on_stop_(tid, stop));

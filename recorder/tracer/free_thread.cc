@@ -85,6 +85,7 @@ Status FreeThread::Take(const Batch& batch) {
     return TakeTold(batch);
   }
   TellTime();
+  legs_.FollowTables();
   CLEW_RETURN_IF_ERROR(TakeRecords(batch));
   CLEW_RETURN_IF_ERROR(TakeEnd(batch));
   tsc_ = std::max(tsc_, batch.tsc);  // another core's clock may be behind

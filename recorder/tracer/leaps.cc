@@ -201,8 +201,7 @@ Status TracedLeaps::RunToEnd(Tid thread, uint32_t slot, End& end) {
   for (;;) {
     CLEW_RETURN_IF_ERROR(process_.Continue(thread, 0));
     CLEW_ASSIGN_OR_RETURN(stop, process_.Wait(thread, true));
-    if (stop.kind == TraceeStop::Kind::kExited ||
-        stop.kind == TraceeStop::Kind::kKilled) {
+    if (stop.has_ended()) {
       const std::string fault = shared_.FaultText();
       return Unsupported(
           "{}", fault.empty() ? "the program was ended from outside" : fault);
@@ -368,8 +367,10 @@ Result<Leaps::Leap> TracedLeaps::Run(Tid tid, uint64_t insns,
 
 }  // namespace
 
-Result<std::unique_ptr<recorder::Leaps>> MakeLeaps(TracedProcess& process) {
+Result<std::unique_ptr<recorder::Leaps>> MakeLeaps(TracedProcess& process,
+                                                   uint32_t fragments_kept) {
   CLEW_ASSIGN_OR_RETURN(shared, SharedMemory::Create());
+  shared.header().fragments_kept = fragments_kept;
   auto leaps = std::make_unique<TracedLeaps>(process, std::move(shared));
   CLEW_RETURN_IF_ERROR(leaps->Begin());
   return leaps;

@@ -8,11 +8,6 @@
 namespace clew::tracer {
 namespace {
 
-bool IsGone(const TraceeStop& stop) {
-  return stop.kind == TraceeStop::Kind::kExited ||
-         stop.kind == TraceeStop::Kind::kKilled;
-}
-
 // nullptr: it has not begun, or is not parked.
 ThreadSlot* FindParked(SharedMemory& shared, Tid tid) {
   for (uint32_t number = 0; number < shared.slot_count(); ++number) {
@@ -33,7 +28,7 @@ Result<ThreadSlot*> WaitForParked(TracedProcess& process, Tid child,
   ThreadSlot* slot = nullptr;
   while ((slot = FindParked(shared, child)) == nullptr) {
     CLEW_ASSIGN_OR_RETURN(stop, process.Wait(child, false));
-    if (IsGone(stop)) {
+    if (stop.has_ended()) {
       return nullptr;
     }
     if (stop.kind == TraceeStop::Kind::kRunning) {
@@ -44,7 +39,7 @@ Result<ThreadSlot*> WaitForParked(TracedProcess& process, Tid child,
   }
   for (;;) {
     CLEW_ASSIGN_OR_RETURN(stop, process.Interrupt(child));
-    if (IsGone(stop)) {
+    if (stop.has_ended()) {
       return nullptr;
     }
     if (stop.is_without_signal ||
@@ -90,7 +85,7 @@ Status LeaveRuntime(TracedProcess& process, Tid thread,
   while (state.leap.has_ended == 0) {
     CLEW_RETURN_IF_ERROR(process.Continue(thread, 0));
     CLEW_ASSIGN_OR_RETURN(stop, process.Wait(thread, true));
-    if (IsGone(stop)) {
+    if (stop.has_ended()) {
       return Unsupported("the program was ended from outside");
     }
   }

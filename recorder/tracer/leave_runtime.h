@@ -29,7 +29,7 @@ uint64_t ProgramMask(const SignalState& signals, uint64_t mask);
                                   ThreadState& state);
 
 // Lets a forked process, which parks before it begins
-// (SharedHeader::frees_processes), go on in the program without the runtime.
+// (SharedHeader::tells_inputs), go on in the program without the runtime.
 // `undo` is called before that is unmapped.
 [[nodiscard]] Status FreeProcess(TracedProcess& process, Tid child,
                                  SharedMemory& shared,

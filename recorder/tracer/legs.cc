@@ -17,6 +17,15 @@ Leg& Legs::Table::At(uint32_t number) {
   return (*parts_[part])[number % kPart];
 }
 
+void Legs::FollowTables() {
+  const uint32_t forgotten = shared_.header().forgotten.load();
+  if (forgotten != forgotten_) {
+    forgotten_ = forgotten;
+    to_edges_.Clear();
+    whole_.Clear();
+  }
+}
+
 Leg* Legs::MakeToEdge(uint32_t number, uint64_t now) {
   const std::span<const Edge> edges = shared_.edges();
   const Edge edge = number < edges.size() ? edges[number] : Edge();

@@ -43,13 +43,17 @@ struct Leg {
 };
 
 // The legs of the edges and fragments that logs told of. Their addresses do not
-// change. Memory: some 100 bytes for each edge and fragment.
+// change until they are dropped. Memory: some 100 bytes for each edge and
+// fragment.
 class Legs {
  public:
   // All are borrowed.
   Legs(const SharedMemory& shared, recorder::RanCode& ran_code,
        const recorder::KnownCode& code)
       : shared_(shared), ran_code_(ran_code), code_(code) {}
+
+  // Drops them all if the tables have begun anew.
+  void FollowTables();
 
   // Returns the leg up to an edge, and that of a whole fragment. One that is
   // asked for first runs now, at `now`. nullptr: the number is foul, or what it
@@ -81,6 +85,7 @@ class Legs {
                  : nullptr;
     }
     Leg& At(uint32_t number);
+    void Clear() { parts_.clear(); }
 
    private:
     static constexpr uint32_t kPart = 1024;
@@ -99,6 +104,7 @@ class Legs {
   const SharedMemory& shared_;
   recorder::RanCode& ran_code_;
   const recorder::KnownCode& code_;
+  uint32_t forgotten_ = 0;  // SharedHeader::forgotten
   Table to_edges_;
   Table whole_;
 };

@@ -55,6 +55,14 @@ bool FragmentIndex::Add(uint32_t number) {
 }
 
 void FragmentIndex::Extend() {
+  const uint32_t forgotten = shared_.header().forgotten.load();
+  if (forgotten != forgotten_) {
+    forgotten_ = forgotten;
+    latest_.clear();
+    earlier_.clear();
+    not_written_.clear();
+    next_ = 1;
+  }
   std::erase_if(not_written_,
                 [this](uint32_t fragment) { return Add(fragment); });
   const auto count = static_cast<uint32_t>(shared_.fragments().size());

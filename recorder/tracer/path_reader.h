@@ -14,7 +14,7 @@
 namespace clew::tracer {
 
 // Where a fragment starts, for those that were translated. Follows the table as
-// it grows.
+// it grows, and begins anew.
 class FragmentIndex {
  public:
   explicit FragmentIndex(const SharedMemory& shared) : shared_(shared) {}
@@ -39,6 +39,7 @@ class FragmentIndex {
   bool Add(uint32_t fragment);
 
   const SharedMemory& shared_;
+  uint32_t forgotten_ = 0;  // SharedHeader::forgotten
   std::unordered_map<Key, uint32_t, Hash> latest_;
   // Of those that another one with the same key followed.
   std::unordered_map<uint32_t, uint32_t> earlier_;

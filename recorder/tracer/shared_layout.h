@@ -45,6 +45,10 @@ namespace clew::tracer {
 // that it was made in: a thread at an address runs the latest one of its space
 // that is not newer than the batch; if there is none, of the process that it
 // was forked from, as of then.
+//
+// When the tables are nearly full all of them begins anew (runtime/forget.h):
+// numbers mean something else from there on. Every batch with such numbers was
+// read before.
 
 using LogRecord = uint32_t;
 inline constexpr LogRecord kTakenEdge = 0x80000000;
@@ -381,15 +385,16 @@ inline constexpr uint64_t kLeapEndsAt = 81;
 // A thread that is to go on without the runtime gives back what the kernel has
 // of it. Ends a leap.
 inline constexpr uint64_t kLeaveAt = 96;
+
 // RFLAGS there: the bit that is always set.
 inline constexpr uint64_t kClearFlags = 2;
 
 // ---- All -------------------------------------------------------------------
 
 inline constexpr uint32_t kSpacesMax = 1 << 20;  // the first one is 0
-inline constexpr uint32_t kFragmentsMax = 1 << 18;
-inline constexpr uint32_t kEdgesMax = 1 << 20;
-inline constexpr uint32_t kCodeBytesMax = 64 << 20;
+inline constexpr uint32_t kFragmentsMax = 1 << 20;
+inline constexpr uint32_t kEdgesMax = 4 << 20;
+inline constexpr uint32_t kCodeBytesMax = 128 << 20;
 inline constexpr uint32_t kThreadsMax = 4096;  // at a time
 
 // Why the runtime ended the program.
@@ -415,7 +420,7 @@ struct Places {
   // it. 0: there is none.
   std::array<uint64_t, 2> caches = {};
 };
-inline constexpr uint64_t kRuntimeBytes = 128 << 20;
+inline constexpr uint64_t kRuntimeBytes = 256 << 20;
 inline constexpr uint64_t kCacheBytes = 256 << 20;
 // A thread's slot, and what it needs besides.
 inline constexpr uint64_t kThreadBytes = 6 << 20;
@@ -425,8 +430,12 @@ struct SharedHeader {
   std::atomic<uint32_t> fragments;  // the first unused one; the first one is 1
   std::atomic<uint32_t> edges;      // likewise
   std::atomic<uint32_t> code_bytes;
-  std::atomic<uint32_t> slots;  // those behind were never used
+  std::atomic<uint32_t> slots;      // those behind were never used
+  std::atomic<uint32_t> forgotten;  // so often all code was
   // The recorder sets these before the runtime begins.
+  // With more fragments, all code is forgotten; 0: with as many as there is
+  // room for.
+  uint32_t fragments_kept = 0;
   uint32_t log_registers = 0;  // each record is a batch of its own, at no time
   // The program runs in leaps: where LeapState says, and before what the
   // runtime leaves to the recorder (system calls, instructions that read more
@@ -434,15 +443,14 @@ struct SharedHeader {
   // a breakpoint (kLeapEndsAt).
   uint32_t in_leaps = 0;
   // Threads tell what comes in, and stop before what ends the process, but
-  // those of processes that have no memory of the first one.
+  // those of processes that have no memory of the first one: a process that it
+  // forks goes on without the runtime, and parks where it begins.
   uint32_t tells_inputs = 0;
   // They are to stop at their next boundary.
   std::atomic<uint32_t> is_stopping;
   // rseq(2) is answered as if it were made: a thread of a program that has it
   // ends the program otherwise.
   uint32_t answers_rseq = 0;
-  // What is forked goes on without the runtime: it parks where it begins.
-  uint32_t frees_processes = 0;
   // Nobody reads the queues any more.
   std::atomic<uint32_t> is_over;
   // Likewise: the recorder was killed (death_mark.h).

@@ -142,6 +142,18 @@ TEST(FreeTest, AProgramMakesAsManyProcessesAsItWants) {
   EXPECT_THAT(recorded.text, HasSubstr("exit status 0"));
 }
 
+// More than there is room for at a time.
+TEST(FreeTest, AProgramMakesAsMuchCodeAsItWants) {
+  const Scratch scratch;
+  const std::string bundle = scratch.Path("code.clew");
+  const ProgramOutput recorded = RecordFree(bundle, {Tracee("makes_code")});
+  EXPECT_EQ(recorded.exit_status, kExitFinding) << recorded.text;
+  EXPECT_THAT(recorded.text, HasSubstr("signal 6 (SIGABRT)"));
+  const ProgramOutput solved = ClewAtLeisure("solve", {bundle});
+  EXPECT_EQ(solved.exit_status, kExitOk) << solved.text;
+  EXPECT_THAT(solved.text, HasSubstr("memory-exact"));
+}
+
 TEST(FreeTest, WhatHasNoMeaningThereIsRefused) {
   const Scratch scratch;
   for (const char* option : {"--seed=2", "--cores=2", "--quantum=9", "--cyc"}) {

@@ -59,9 +59,9 @@ class Code {
 // A code cache, of which all parts reach each other: fragments, and behind them
 // the ways out of those that are not linked yet, and numbers that code loads.
 struct Arena {
-  // The first two parts of it; the numbers have the rest.
   static constexpr uint64_t kHotBytes = 160 << 20;
   static constexpr uint64_t kColdBytes = 64 << 20;
+  static constexpr uint64_t kNumberBytes = kCacheBytes - kHotBytes - kColdBytes;
 
   uint64_t begin = 0;
   Code hot;
@@ -87,16 +87,25 @@ struct Arena {
   // check.
   static constexpr uint64_t kFragmentBytesMax = 16384;
   static constexpr uint64_t kCheckBytesMax = 16384;
-  bool HasRoom() const {
-    const uint64_t margin = kFragmentBytesMax + kCheckBytesMax;
-    return AddrOf(hot.at()) + margin < begin + kHotBytes &&
-           AddrOf(cold.at()) + margin < begin + kHotBytes + kColdBytes &&
-           AddrOf(numbers) + margin < begin + kCacheBytes;
+  bool HasRoom() const { return HasRoom(0, 0, 0); }
+  // Likewise, with one part of so many of each to spare.
+  bool HasRoom(uint64_t parts) const {
+    return HasRoom(kHotBytes / parts, kColdBytes / parts, kNumberBytes / parts);
   }
   // Returns the address of a number.
   uint64_t Number(uint64_t value) {
     *numbers = value;
     return AddrOf(numbers++);
+  }
+
+ private:
+  bool HasRoom(uint64_t hot_spare, uint64_t cold_spare,
+               uint64_t number_spare) const {
+    const uint64_t margin = kFragmentBytesMax + kCheckBytesMax;
+    const uint64_t cold_at = begin + kHotBytes;
+    return AddrOf(hot.at()) + margin + hot_spare < cold_at &&
+           AddrOf(cold.at()) + margin + cold_spare < cold_at + kColdBytes &&
+           AddrOf(numbers) + margin + number_spare < begin + kCacheBytes;
   }
 };
 

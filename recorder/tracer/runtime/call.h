@@ -42,15 +42,19 @@ inline uint64_t MapZeros(uint64_t addr, uint64_t bytes, int protection) {
               ~0ull);
 }
 
-// Waits until another process has changed the word of shared memory at `word`
-// from `value` and woken its waiters; a second at most, and maybe not at all.
-inline void WaitAWhile(uint64_t word, uint32_t value) {
-  constexpr timespec kMost = {.tv_sec = 1, .tv_nsec = 0};
-  Call(SYS_futex, word, FUTEX_WAIT, value, AddrOf(&kMost));
+// Waits until another thread or process has changed the word of shared memory
+// at `word` from `value` and woken its waiters; so long at most (1 s or less),
+// and maybe not at all.
+inline void WaitAWhile(uint64_t word, uint32_t value,
+                       int64_t most_ns = 999'999'999) {
+  const timespec most = {.tv_sec = 0, .tv_nsec = most_ns};
+  Call(SYS_futex, word, FUTEX_WAIT, value, AddrOf(&most));
 }
 
-// Wakes who waits at the word of shared memory at `word` in another process.
-inline void WakeAt(uint64_t word) { Call(SYS_futex, word, FUTEX_WAKE, 1); }
+// Wakes who waits at the word of shared memory at `word`, up to so many.
+inline void WakeAt(uint64_t word, uint64_t waiters = 1) {
+  Call(SYS_futex, word, FUTEX_WAKE, waiters);
+}
 
 // The time: what the thread wrote before is there for all others by then, and
 // what it reads behind it, it reads later.

@@ -15,6 +15,7 @@
 #include "recorder/tracer/changed_code.h"
 #include "recorder/tracer/runtime/call.h"
 #include "recorder/tracer/runtime/executable.h"
+#include "recorder/tracer/runtime/forget.h"
 #include "recorder/tracer/runtime/inputs.h"
 #include "recorder/tracer/runtime/leap.h"
 #include "recorder/tracer/runtime/leave.h"
@@ -182,10 +183,12 @@ uint64_t Make(ThreadState& thread, uint64_t number,
 uint64_t MakeAndTell(ThreadState& thread, uint64_t number,
                      const std::array<uint64_t, 6>& arguments) {
   if (!TellsInputs(thread)) {
+    LeaveProgram(thread);
     return Make(thread, number, arguments);
   }
   const ToldBefore before = BeforeCall(thread, number, arguments);
   Flush(thread, BatchEnd::kCalled, thread.last_call);
+  LeaveProgram(thread);
   const uint64_t result = Make(thread, number, arguments);
   if (TellsInputs(thread)) {  // it is not the child of a fork
     TellCall(thread, before, result);
@@ -262,6 +265,10 @@ void tracer_on_exit(ThreadState* thread) {
   const auto edge = static_cast<uint32_t>(thread->scratch);
   const uint64_t target = runtime.edge(edge).target;
   uint32_t fragment = 0;
+  if (IsToForget(runtime)) {
+    ForgetAt(*thread, target);
+    return;
+  }
   {
     const Locked locked(runtime.lock);
     fragment = FragmentAt(runtime, target);
@@ -285,11 +292,12 @@ void tracer_on_exit(ThreadState* thread) {
 void tracer_on_miss(ThreadState* thread) {
   Runtime& runtime = RuntimeOf(*thread);
   const uint64_t target = thread->scratch;
+  const bool is_to_forget = IsToForget(runtime);
   uint32_t fragment = 0;
   {
     const Locked locked(runtime.lock);
     fragment = FragmentAt(runtime, target);
-    if (fragment != 0) {
+    if (fragment != 0 && !is_to_forget) {
       const uint64_t entry = IndirectEntry(runtime, fragment);
       LookupFor(*thread, target) = {-target, entry};
       if (!IsBehind(*thread)) {
@@ -301,10 +309,16 @@ void tracer_on_miss(ThreadState* thread) {
       TakeVersion(*thread);
     }
   }
+  if (fragment != 0 && is_to_forget) {
+    Log(*thread, fragment);
+    ForgetAt(*thread, target);
+    return;
+  }
   GoOn(*thread, fragment, target);
 }
 
 void tracer_on_full(ThreadState* thread) {
+  const Runtime& runtime = RuntimeOf(*thread);
   if (thread->leap.is_counted != 0) {
     CountRecord(*thread);
     return;
@@ -313,9 +327,14 @@ void tracer_on_full(ThreadState* thread) {
   if (IsInLeaps(*thread) && --thread->leap.batches_left == 0) {
     EndLeapAt(*thread, addr, false);
   }
-  Flush(*thread);
-  ParkIfAsked(*thread, addr);
-  TakeVersion(*thread);
+  if (IsToPark(*thread) || IsForgetting(runtime)) {
+    Flush(*thread, BatchEnd::kChanged, addr);
+    ParkIfAsked(*thread, addr);
+    BeginAt(*thread, addr);
+  } else {
+    Flush(*thread);
+    TakeVersion(*thread);
+  }
   LetIn(*thread, addr);
 }
 
@@ -386,7 +405,10 @@ void tracer_on_call(ThreadState* thread) {
   // As SYSCALL leaves them.
   gpr[1] = next;
   gpr[11] = thread->rflags;
-  LeaveProgram(*thread);
+  const bool begins_anew = EndsLogAtCalls(*thread);
+  if (begins_anew && !TellsInputs(*thread)) {  // otherwise that ends it
+    Flush(*thread, BatchEnd::kCalled, thread->last_call);
+  }
   uint64_t result = kNotMade;
   while ((result = MakeAndTell(*thread, number, arguments)) == kNotMade) {
     ParkIfAsked(*thread, thread->last_call);
@@ -396,7 +418,7 @@ void tracer_on_call(ThreadState* thread) {
   gpr[0] = result;
   ParkIfAsked(*thread, next);
   EnterProgram(*thread);
-  if (TellsInputs(*thread)) {
+  if (begins_anew) {
     BeginAt(*thread, next);
   } else if (IsBehind(*thread)) {
     Flush(*thread, BatchEnd::kChanged, next);

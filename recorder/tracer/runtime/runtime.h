@@ -78,7 +78,7 @@ class InsnOffset {
   uint16_t bits_ = 0;
 };
 static_assert(sizeof(InsnOffset) == 2);
-inline constexpr uint32_t kInsnOffsetsMax = 12 << 20;
+inline constexpr uint32_t kInsnOffsetsMax = 24 << 20;
 
 // A copy of a few instructions, which runs once (short_block.h).
 struct ShortBlock {
@@ -126,7 +126,7 @@ struct Runtime {
   bool has_bmi2 = false;
 
   // Fragments by their start: open addressing.
-  static constexpr uint32_t kHashBits = 19;
+  static constexpr uint32_t kHashBits = 21;
   std::array<uint32_t, 1 << kHashBits> hash;
   std::array<Translation, kFragmentsMax> translations;
   // Those of them that were not dropped, by the page where they start.
@@ -139,6 +139,9 @@ struct Runtime {
   // Of the code; counts what was dropped.
   std::atomic<uint64_t> version;
   uint64_t version_of_all = 0;  // that each thread has taken, as last looked
+  std::atomic<uint32_t> is_forgetting;  // forget.h
+  // Another process uses the tables in the shared memory, too.
+  bool shares_tables = false;
   // Of the code that was translated.
   std::array<ExecutableRange, 32> executable;
   uint32_t next_executable = 0;

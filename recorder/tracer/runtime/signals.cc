@@ -10,6 +10,7 @@
 #include "recorder/tracer/raised_signals.h"
 #include "recorder/tracer/runtime/call.h"
 #include "recorder/tracer/runtime/encode.h"
+#include "recorder/tracer/runtime/forget.h"
 #include "recorder/tracer/runtime/inputs.h"
 #include "recorder/tracer/runtime/leap.h"
 #include "recorder/tracer/runtime/log.h"
@@ -237,7 +238,7 @@ uint64_t ReturnFromHandler(ThreadState& thread,
   SignalFrame frame = {};
   std::copy_n(reinterpret_cast<const uint8_t*>(frame_at), kBytes,
               reinterpret_cast<uint8_t*>(&frame));
-  if (!TellsInputs(thread)) {  // otherwise it was before
+  if (!EndsLogAtCalls(thread)) {  // otherwise it was before
     Flush(thread, BatchEnd::kCalled, thread.last_call);
   }
   for (size_t i = 0; i < thread.gpr.size(); ++i) {
@@ -324,6 +325,7 @@ bool tracer_on_signal(uint64_t signal, SignalFrame* frame) {
 
 void tracer_on_boundary(ThreadState* thread) {
   const uint64_t addr = thread->signals.boundary;
+  ForgetBetweenLeaps(RuntimeOf(*thread));
   ParkIfAsked(*thread, addr);
   if (thread->leap.is_counted != 0) {
     BeginCounted(*thread, addr);

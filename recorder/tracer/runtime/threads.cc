@@ -163,6 +163,7 @@ void KeepPlaceOf(ThreadState& thread) {
 
 // Likewise: what it translates from here on is its own.
 void BeginSpace(Runtime& runtime) {
+  runtime.is_forgetting.store(0);  // it was another thread
   const uint32_t number = runtime.shared->spaces.fetch_add(1) + 1;
   if (number >= kSpacesMax) {
     Stop(runtime, Fault::kTooManyProcesses, number);
@@ -248,8 +249,8 @@ uint64_t CloneProcess(ThreadState& thread, uint64_t number,
   ThreadSlot& slot = SharedSlot(runtime, number_of_slot);
   slot.state = thread;
   SetChild(slot.state, thread, request);
-  slot.state.tell.is_leaving =
-      IsRecorded(thread) ? runtime.shared->frees_processes : 0;
+  const bool leaves = IsRecorded(thread);
+  slot.state.tell.is_leaving = leaves ? 1 : 0;
   thread.tell.is_forking = 1;
   // In the child nobody else has it.
   runtime.lock.Take();
@@ -265,6 +266,9 @@ uint64_t CloneProcess(ThreadState& thread, uint64_t number,
         Call(number, arguments[0], 0, arguments[2], arguments[3], arguments[4]);
   } else {
     result = Call(number);
+  }
+  if (!IsError(result) && !leaves) {
+    runtime.shares_tables = true;
   }
   if (result == 0) {
     MapSlot(runtime, number_of_slot, AddrOf(&thread));

@@ -12,6 +12,18 @@ namespace clew::tracer {
 // REQUIRES: the slot was taken.
 ThreadState& BeginThread(Runtime& runtime, uint32_t slot);
 
+// Calls `use` with the state of each thread.
+template <class Use>
+void ForEachThread(Runtime& runtime, Use use) {
+  const uint32_t count = runtime.places_used.load();
+  for (uint32_t number = 0; number < count; ++number) {
+    const Place& place = runtime.thread_places[number];
+    if (place.is_taken.load() != 0 && place.is_mapped.load() != 0) {
+      use(StateAt(runtime, number));
+    }
+  }
+}
+
 // Lets a thread begin, and its log: at the program's address in `resume`.
 void BeginProgram(ThreadState& thread);
 // Lets its log begin anew, and the thread go on, at an address of the program.

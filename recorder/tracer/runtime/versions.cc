@@ -4,22 +4,11 @@
 #include <utility>
 
 #include "common/x86/page.h"
+#include "recorder/tracer/runtime/threads.h"
 #include "recorder/tracer/runtime/ways.h"
 
 namespace clew::tracer {
 namespace {
-
-// Calls `use` with the state of each thread.
-template <class Use>
-void ForEachThread(Runtime& runtime, Use use) {
-  const uint32_t count = runtime.places_used.load();
-  for (uint32_t number = 0; number < count; ++number) {
-    const Place& place = runtime.thread_places[number];
-    if (place.is_taken.load() != 0 && place.is_mapped.load() != 0) {
-      use(StateAt(runtime, number));
-    }
-  }
-}
 
 // The threads do not find it by its address any more.
 void ForgetTarget(Runtime& runtime, uint64_t target) {
@@ -112,6 +101,18 @@ bool IsTakenByAll(Runtime& runtime, uint64_t version) {
     runtime.version_of_all = least;
   }
   return version <= runtime.version_of_all;
+}
+
+void EnterProgram(ThreadState& thread) {
+  Runtime& runtime = RuntimeOf(thread);
+  for (;;) {
+    __atomic_store_n(&thread.is_elsewhere, 0, __ATOMIC_SEQ_CST);
+    if (runtime.is_forgetting.load() == 0) {
+      return;
+    }
+    LeaveProgram(thread);
+    WaitAWhile(AddrOf(&runtime.is_forgetting), 1);
+  }
 }
 
 }  // namespace clew::tracer

@@ -53,10 +53,9 @@ bool IsTakenByAll(Runtime& runtime, uint64_t version);
 inline void LeaveProgram(ThreadState& thread) {
   __atomic_store_n(&thread.is_elsewhere, 1, __ATOMIC_RELEASE);
 }
-// The thread is about to run the program; then it looks whether it is behind.
-inline void EnterProgram(ThreadState& thread) {
-  __atomic_store_n(&thread.is_elsewhere, 0, __ATOMIC_SEQ_CST);
-}
+// The thread is about to run the program, once no code is being forgotten
+// (forget.h); then it looks whether it is behind.
+void EnterProgram(ThreadState& thread);
 
 }  // namespace clew::tracer
 

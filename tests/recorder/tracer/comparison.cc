@@ -57,6 +57,9 @@ class Reader {
     return status.has_value();
   }
   void ReadToEnd() {
+    if (!path_.place().has_begun) {
+      return;
+    }
     const auto status =
         path_.ReadToCall(shared_.slot(0).state.last_call, sink_);
     EXPECT_TRUE(status.has_value()) << status.error().message;
@@ -106,8 +109,7 @@ void TraceAll(TracedProcess& process, SharedMemory& shared, Traced& traced) {
       }
       sched_yield();
     }
-    if (traced.end.kind == TraceeStop::Kind::kExited ||
-        traced.end.kind == TraceeStop::Kind::kKilled) {
+    if (traced.end.has_ended()) {
       break;
     }
     signal = answers.Give(process, traced.end) ? 0 : traced.end.signal;
@@ -155,8 +157,7 @@ class SteppedProgram {
       if (begins_handler) {
         continue;  // it is at its first instruction
       }
-      const bool ends = !stop || stop->kind == TraceeStop::Kind::kExited ||
-                        stop->kind == TraceeStop::Kind::kKilled;
+      const bool ends = !stop || stop->has_ended();
       if (ends) {
         Compare(*native);
         EXPECT_EQ(at_ + 1, traced_.insns.size());
@@ -226,10 +227,12 @@ class SteppedProgram {
   bool is_answered_ = false;
 };
 
-void Compare(const std::vector<std::string>& command, ComparedRun& run) {
+void Compare(const std::vector<std::string>& command, uint32_t fragments_kept,
+             ComparedRun& run) {
   auto shared = SharedMemory::Create();
   ASSERT_TRUE(shared.has_value()) << shared.error().message;
   shared->header().log_registers = 1;
+  shared->header().fragments_kept = fragments_kept;
   Traced traced;
   {
     auto process = LaunchAnswered(command);
@@ -238,7 +241,8 @@ void Compare(const std::vector<std::string>& command, ComparedRun& run) {
     ASSERT_TRUE(injected.has_value()) << injected.error().message;
     TraceAll(*process, *shared, traced);
   }
-  run = {traced.insns.size(), traced.records, shared->fragments().size() - 1};
+  run = {traced.insns.size(), traced.records, shared->fragments().size() - 1,
+         shared->header().forgotten.load()};
   auto process = LaunchAnswered(command);
   ASSERT_TRUE(process.has_value());
   const TraceeStop end = SteppedProgram(*process, traced).Run();
@@ -248,9 +252,10 @@ void Compare(const std::vector<std::string>& command, ComparedRun& run) {
 
 }  // namespace
 
-ComparedRun CompareWithSteps(const std::vector<std::string>& command) {
+ComparedRun CompareWithSteps(const std::vector<std::string>& command,
+                             uint32_t fragments_kept) {
   ComparedRun run;
-  Compare(command, run);
+  Compare(command, fragments_kept, run);
   return run;
 }
 

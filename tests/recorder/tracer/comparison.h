@@ -11,13 +11,15 @@ struct ComparedRun {
   uint64_t insns = 0;
   uint64_t records = 0;
   uint64_t fragments = 0;
+  uint32_t forgotten = 0;  // so often all code was
 };
 
 // Runs a program of one thread twice, as LaunchAnswered starts it: in the
 // tracer, which logs all registers with each record, and under ptrace, a step
 // at a time. Fails the test where the instructions, their addresses or the
-// registers differ.
-ComparedRun CompareWithSteps(const std::vector<std::string>& command);
+// registers differ. `fragments_kept` as in SharedHeader.
+ComparedRun CompareWithSteps(const std::vector<std::string>& command,
+                             uint32_t fragments_kept = 0);
 
 }  // namespace clew::tracer
 

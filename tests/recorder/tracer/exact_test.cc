@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <sstream>
 #include <string>
@@ -21,11 +20,6 @@ void Compare(const std::vector<std::string>& command) {
   const ComparedRun run = CompareWithSteps(command);
   fmt::print("{}: {} instructions, {} records, {} fragments\n", command[0],
              run.insns, run.records, run.fragments);
-}
-
-std::string StaticProgram(const std::string& name) {
-  return fmt::format("{}/tests/recorder/programs_static/clew_static_{}",
-                     std::getenv("CLEW_BINARY_DIR"), name);
 }
 
 TEST(ExactTest, ControlFlowOfEachKind) { Compare({StaticProgram("branches")}); }

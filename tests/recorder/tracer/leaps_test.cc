@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <iterator>
 #include <memory>
 #include <optional>
@@ -25,6 +24,7 @@
 #include "recorder/tracer/leaps.h"
 #include "tests/recorder/tracer/generated_program.h"
 #include "tests/recorder/tracer/insns_of.h"
+#include "tests/recorder/tracer/traced_run.h"
 
 namespace clew::tracer {
 namespace {
@@ -55,8 +55,8 @@ class SideBySide {
   SideBySide(TracedProcess& leaping, TracedProcess& stepped, uint64_t seed)
       : leaping_(leaping), stepped_(stepped), random_(seed) {}
 
-  void Run() {
-    auto leaps = MakeLeaps(leaping_);
+  void Run(uint32_t fragments_kept) {
+    auto leaps = MakeLeaps(leaping_, fragments_kept);
     ASSERT_TRUE(leaps.has_value()) << leaps.error().message;
     while (!ended_ && !testing::Test::HasFailure()) {
       if (steps_ > 0) {
@@ -131,8 +131,7 @@ class SideBySide {
     EXPECT_EQ(stops[0].kind, stops[1].kind);
     EXPECT_EQ(stops[0].signal, stops[1].signal);
     EXPECT_EQ(stops[0].exit_status, stops[1].exit_status);
-    ended_ = stops[0].kind == TraceeStop::Kind::kExited ||
-             stops[0].kind == TraceeStop::Kind::kKilled;
+    ended_ = stops[0].has_ended();
     signal_ = stops[0].signal;
     steps_ = signal_ != 0 ? 1 : steps_ - 1;
     if (!ended_) {
@@ -176,8 +175,10 @@ class SideBySide {
   bool ended_ = false;
 };
 
-// Returns how many instructions ran in leaps.
-uint64_t Compare(const std::string& program, uint64_t seed) {
+// Returns how many instructions ran in leaps. `fragments_kept` as in
+// SharedHeader.
+uint64_t Compare(const std::string& program, uint64_t seed,
+                 uint32_t fragments_kept = 0) {
   SCOPED_TRACE(fmt::format("{}, seed {}", program, seed));
   auto leaping = Start(program);
   auto stepped = Start(program);
@@ -185,7 +186,7 @@ uint64_t Compare(const std::string& program, uint64_t seed) {
     return 0;
   }
   SideBySide both(*leaping, *stepped, seed);
-  both.Run();
+  both.Run(fragments_kept);
   return both.insns();
 }
 
@@ -199,12 +200,11 @@ void CompareGenerated(uint64_t first, uint64_t count) {
   fmt::print("{} programs: {} instructions\n", count, insns);
 }
 
-void CompareStatic(const std::string& name) {
-  const std::string program =
-      fmt::format("{}/tests/recorder/programs_static/clew_static_{}",
-                  std::getenv("CLEW_BINARY_DIR"), name);
+void CompareStatic(const std::string& name, uint32_t fragments_kept = 0) {
+  const std::string program = StaticProgram(name);
   for (uint64_t seed = 1; seed <= 3 && !testing::Test::HasFailure(); ++seed) {
-    fmt::print("seed {}: {} instructions\n", seed, Compare(program, seed));
+    fmt::print("seed {}: {} instructions\n", seed,
+               Compare(program, seed, fragments_kept));
   }
 }
 
@@ -212,6 +212,11 @@ TEST(LeapsTest, RunExactlySoManyInstructions) { CompareStatic("branches"); }
 
 TEST(LeapsTest, RunExactlyWhereTheProgramWritesToItsCode) {
   CompareStatic("rewritten");
+}
+
+TEST(LeapsTest, RunExactlyWhereCodeIsForgotten) {
+  CompareStatic("branches", 4);
+  CompareStatic("rewritten", 4);
 }
 
 TEST(LeapsTest, RunExactlyInGeneratedPrograms) { CompareGenerated(1, 20); }

@@ -131,7 +131,9 @@ class Followers {
     if (!by_itself) {
       return;
     }
-    Note(follower.reader.ReadToCall(slot.state.last_call, Seeing(path)));
+    if (follower.reader.place().has_begun) {
+      Note(follower.reader.ReadToCall(slot.state.last_call, Seeing(path)));
+    }
     path.ended = run_.contradiction.empty();
   }
 
@@ -178,7 +180,7 @@ Result<int32_t> Start(const TraceeLaunch& launch, SharedMemory& shared,
 }  // namespace
 
 TracedRun RunTraced(const std::vector<std::string>& command, const Drive& drive,
-                    const SeeCode& see_code) {
+                    const SeeCode& see_code, uint32_t fragments_kept) {
   TracedRun run;
   const Room room;
   auto shared = SharedMemory::Create();
@@ -195,6 +197,7 @@ TracedRun RunTraced(const std::vector<std::string>& command, const Drive& drive,
     run.contradiction = shared.error().message;
     return run;
   }
+  shared->header().fragments_kept = fragments_kept;
   const auto process = Start(launch, *shared, drive);
   if (!process) {
     run.contradiction = process.error().message;
@@ -211,6 +214,7 @@ TracedRun RunTraced(const std::vector<std::string>& command, const Drive& drive,
   if (run.contradiction.empty()) {
     run.contradiction = shared->FaultText();
   }
+  run.forgotten = shared->header().forgotten.load();
   run.output = room.Text();
   return run;
 }
@@ -244,6 +248,11 @@ TracedRun ExpectAsNatively(const std::vector<std::string>& command,
 
 std::string TestProgram(const std::string& name) {
   return fmt::format("{}/tests/recorder/tracer/programs/clew_tracer_{}",
+                     std::getenv("CLEW_BINARY_DIR"), name);
+}
+
+std::string StaticProgram(const std::string& name) {
+  return fmt::format("{}/tests/recorder/programs_static/clew_static_{}",
                      std::getenv("CLEW_BINARY_DIR"), name);
 }
 

@@ -28,6 +28,7 @@ struct TracedRun {
   std::string output;
   std::vector<ThreadPath> threads;  // in the order in which they were seen
   std::string contradiction;        // that a log has, or why the runtime ended
+  uint32_t forgotten = 0;           // so often all code was
 };
 
 // What is done to a program before it is let go: it is stopped at the first
@@ -40,10 +41,11 @@ using SeeCode =
 
 // Runs a program in the tracer, which nothing else traces, to its end and to
 // that of the processes that it made, in an empty folder, with an environment
-// of PATH alone.
+// of PATH alone. `fragments_kept` as in SharedHeader.
 TracedRun RunTraced(const std::vector<std::string>& command,
                     const Drive& drive = nullptr,
-                    const SeeCode& see_code = nullptr);
+                    const SeeCode& see_code = nullptr,
+                    uint32_t fragments_kept = 0);
 
 // The same natively: status and output.
 TracedRun RunNatively(const std::vector<std::string>& command);
@@ -52,8 +54,9 @@ TracedRun RunNatively(const std::vector<std::string>& command);
 TracedRun ExpectAsNatively(const std::vector<std::string>& command,
                            const SeeCode& see_code = nullptr);
 
-// The path of one of `programs`.
+// The path of one of `programs`, and of one of ../programs_static.
 std::string TestProgram(const std::string& name);
+std::string StaticProgram(const std::string& name);
 
 }  // namespace clew::tracer
 
