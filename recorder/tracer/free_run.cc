@@ -524,10 +524,13 @@ Status FreeRun::StopAll() {
   if (!are_stopped) {
     return Unsupported("the program's threads do not stop");
   }
+  const uint64_t stopped_tsc = __rdtsc();
   uint64_t last = 0;
   for (auto& [tid, thread] : threads_.all()) {
     if (thread.stopped == Stopped::kParked) {
       CLEW_RETURN_IF_ERROR(stops_.Halt(tid, thread));
+    } else if (thread.stopped == Stopped::kInCall) {
+      thread.log->NoteInCall(stopped_tsc);
     }
     last = std::max(last, thread.log->last_tsc());
   }

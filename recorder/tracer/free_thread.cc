@@ -282,6 +282,8 @@ void FreeThread::LeaveUserMode(uint64_t next_ip) {
   }
 }
 
+// What the kernel does at its end comes behind its last call, and is known to
+// be done then: so may the call be as late.
 Status FreeThread::End(uint64_t tsc) {
   tsc_ = std::max(tsc_, tsc);
   StopAt(ip_);
@@ -299,7 +301,8 @@ void FreeThread::StopInCall(const recorder::SyscallCall& call, uint64_t tsc) {
   SyscallInput input = recorder::InputOf(call);
   input.result = kRestartSys;
   input.entered_tsc = TscTicks(tsc_);
-  input.left_tsc = TscTicks(std::max(tsc_, tsc));
+  NoteInCall(tsc);
+  input.left_tsc = TscTicks(tsc_);
   native_.AddInput(input);
   is_to_call_ = true;
   StopAt(ip_ - kSyscallBytes);

@@ -3,6 +3,7 @@
 
 #include <sys/user.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 
@@ -39,6 +40,9 @@ class FreeThread {
   [[nodiscard]] Status Take(const Batch& batch);
   // It had ended by then, and all of it was taken.
   [[nodiscard]] Status End(uint64_t tsc);
+  // It was in a call at `tsc`, and all of it was taken: what is known of the
+  // time before is when it was about to make that, not when the kernel had it.
+  void NoteInCall(uint64_t tsc) { tsc_ = std::max(tsc_, tsc); }
   // It is stopped at `ip`, and all of it was taken.
   void StopAt(uint64_t ip);
   // It is stopped in `call`, which it makes once more when it goes on, after

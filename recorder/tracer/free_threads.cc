@@ -81,15 +81,19 @@ Status FreeThreads::CloseIfGone(Tid tid, Thread& thread) {
     return {};
   }
   CLEW_RETURN_IF_ERROR(thread.log->End(thread.gone_tsc));
-  free_cores_.push_back(thread.native->core);
+  free_cores_[thread.native->core] = thread.log->last_tsc();
   threads_.erase(tid);
   return {};
 }
 
-Result<uint32_t> FreeThreads::TakeCore() {
-  if (!free_cores_.empty()) {
-    const uint32_t core = free_cores_.back();
-    free_cores_.pop_back();
+// For a thread that began then: it may have, before one was gone that is known
+// to be by now.
+Result<uint32_t> FreeThreads::TakeCore(uint64_t since) {
+  const auto free = std::ranges::find_if(
+      free_cores_, [since](const auto& each) { return each.second < since; });
+  if (free != free_cores_.end()) {
+    const uint32_t core = free->first;
+    free_cores_.erase(free);
     return core;
   }
   // The trace has one from the start.
@@ -119,7 +123,7 @@ Result<FreeThreads::Thread*> FreeThreads::OfSlot(uint32_t number) {
   thread.slot = number;
   thread.is_child = slot.state.tell.is_child != 0;
   thread.native = is_new ? state_.threads.back().get() : begun->get();
-  CLEW_ASSIGN_OR_RETURN(core, TakeCore());
+  CLEW_ASSIGN_OR_RETURN(core, TakeCore(slot.begun_tsc));
   thread.native->core = core;
   CLEW_RETURN_IF_ERROR(state_.OpenInputs(*thread.native));
   thread.log =

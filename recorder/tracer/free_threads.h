@@ -82,7 +82,7 @@ class FreeThreads {
  private:
   [[nodiscard]] Status ReadSlot(uint32_t slot);
   [[nodiscard]] Result<Thread*> OfSlot(uint32_t slot);
-  [[nodiscard]] Result<uint32_t> TakeCore();
+  [[nodiscard]] Result<uint32_t> TakeCore(uint64_t since);
   [[nodiscard]] Status CloseIfGone(Tid tid, Thread& thread);
   [[nodiscard]] Status EndChild(Tid tid, Thread& thread);
 
@@ -92,7 +92,8 @@ class FreeThreads {
   recorder::RanCode code_;
   Legs legs_;
   std::map<Tid, Thread> threads_;
-  std::vector<uint32_t> free_cores_;
+  // Of threads that are gone, and when their last one was.
+  std::map<uint32_t, uint64_t> free_cores_;
   uint32_t cores_used_ = 0;
   bool has_news_ = false;
 };
