@@ -53,6 +53,37 @@ std::vector<MemoryRange> MoveBreak(uint64_t from, uint64_t to,
 
 }  // namespace
 
+MemoryRange RoomFoundBy(const SyscallInput& call) {
+  const auto& args = call.args;
+  const auto result = static_cast<uint64_t>(call.result.value_or(0));
+  switch (call.number) {
+    case __NR_mmap:
+      return (args[3] & MAP_FIXED) != 0
+                 ? MemoryRange()
+                 : MemoryRange{result, RoundUpToPage(args[1])};
+    case __NR_mremap:
+      if (result == args[0]) {
+        const uint64_t old_bytes = RoundUpToPage(args[1]);
+        const uint64_t new_bytes = RoundUpToPage(args[2]);
+        return {result + old_bytes, new_bytes - std::min(old_bytes, new_bytes)};
+      }
+      return (args[3] & MREMAP_FIXED) != 0
+                 ? MemoryRange()
+                 : MemoryRange{result, RoundUpToPage(args[2])};
+    default:
+      return {};
+  }
+}
+
+bool IsFree(const machine::Memory& memory, const MemoryRange& range) {
+  for (uint64_t at = 0; at < range.size_bytes; at += kPageBytes) {
+    if (memory.ProtectionAt(range.addr + at)) {
+      return false;
+    }
+  }
+  return true;
+}
+
 std::vector<MemoryRange> ApplyMappings(const SyscallInput& call,
                                        machine::Memory& memory, uint64_t& brk) {
   const uint64_t result = static_cast<uint64_t>(call.result.value_or(0));

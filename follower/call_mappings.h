@@ -10,6 +10,14 @@
 
 namespace clew::follower {
 
+// Returns where the kernel has found room for what `call` maps, which has
+// succeeded: nothing was mapped there. Empty: it was told where, or maps
+// nothing.
+MemoryRange RoomFoundBy(const SyscallInput& call);
+
+// Whether nothing is mapped in a range.
+bool IsFree(const machine::Memory& memory, const MemoryRange& range);
+
 // Maps, unmaps and protects as `call` did, which has succeeded. `brk` is the
 // end of the heap. Returns where the contents are others than before.
 std::vector<MemoryRange> ApplyMappings(const SyscallInput& call,

@@ -48,9 +48,9 @@ Result<std::optional<Earliest>> FindEarliest(const Process& process,
     return {};
   };
   // Threads for which there is no room here are looked at twice.
-  std::bitset<256> looked_at;
+  std::bitset<4096> looked_at;
   for (size_t thread = 0; thread < process.thread_count(); ++thread) {
-    if (!process.NextIsOnTape(thread)) {
+    if (process.IsOut(thread) || !process.NextIsOnTape(thread)) {
       continue;
     }
     if (thread < looked_at.size()) {
@@ -65,7 +65,8 @@ Result<std::optional<Earliest>> FindEarliest(const Process& process,
   for (bool is_first = true;; is_first = false) {
     std::optional<Place> next;
     for (size_t thread = 0; thread < process.thread_count(); ++thread) {
-      if ((thread < looked_at.size() && looked_at[thread]) || !may_go(thread) ||
+      if ((thread < looked_at.size() && looked_at[thread]) ||
+          process.IsOut(thread) || !may_go(thread) ||
           (best && process.NextIsAfter(thread, best->key))) {
         continue;
       }

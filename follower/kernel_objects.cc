@@ -29,7 +29,7 @@ void KernelObjects::Leave(const SyscallInput& call) {
 Wait KernelObjects::Sleep(uint64_t addr, bool needs_wake,
                           FutexTable::Match match) {
   futexes_.Change().Wait(addr, needs_wake, match);
-  return {.needs_wake = needs_wake, .addr = addr, .taking = {}};
+  return {.needs_wake = needs_wake, .addr = addr};
 }
 
 void KernelObjects::WakeOnExit(uint64_t addr) {

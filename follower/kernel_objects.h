@@ -3,9 +3,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "common/inputs.h"
+#include "common/linux/syscall_reads.h"
 #include "common/sent_signals.h"
 #include "common/units.h"
 #include "follower/channels.h"
@@ -22,7 +24,11 @@ struct Wait {
   // The futex word on which it sleeps; for a channel, an address at which there
   // is no memory; 0 for neither.
   uint64_t addr = 0;
-  Channels::Taking taking;  // from a channel
+  Channels::Taking taking = {};  // from a channel
+  MemoryRange room = {};         // where nothing may be mapped when it returns
+  // A process that has the caller's memory, and is to have ended, or to run
+  // another program.
+  std::optional<size_t> child = {};
 };
 
 // What the kernel keeps for a process and its threads wait for: sleepers on

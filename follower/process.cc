@@ -8,6 +8,7 @@
 #include "common/check.h"
 #include "common/digest.h"
 #include "common/x86/opcode.h"
+#include "follower/call_mappings.h"
 #include "follower/start_registers.h"
 #include "follower/thread_cpu.h"
 #include "follower/told_insn.h"
@@ -249,7 +250,8 @@ Result<std::optional<Advance::Stop>> Process::BeginBlock(size_t thread) {
     return Advance::Stop::kBlocked;
   }
   if (state.phase == ThreadPhase::kInCall) {
-    if (!kernel_.MayReturn(state.wait)) {
+    CLEW_ASSIGN_OR_RETURN(may_return, MayReturn(state));
+    if (!may_return) {
       return Advance::Stop::kBlocked;
     }
     CLEW_ASSIGN_OR_RETURN(returned, ReturnFromCall(thread));
@@ -434,14 +436,37 @@ Result<const StreamBlock*> Process::NextBlock(size_t thread) const {
   return tape_->Block(thread, threads_[thread].block);
 }
 
+Result<bool> Process::MayReturn(const ThreadState& thread) const {
+  if (thread.wait.child) {
+    CLEW_ASSIGN_OR_RETURN(has_left, HasLeft(*thread.wait.child));
+    return has_left;
+  }
+  return kernel_.MayReturn(thread.wait) &&
+         (has_detached_ || IsFree(memory_, thread.wait.room));
+}
+
+// The call by which it runs another program has no result.
+Result<bool> Process::HasLeft(size_t child) const {
+  const ThreadState& state = threads_[child];
+  if (state.phase != ThreadPhase::kInCall) {
+    return state.phase == ThreadPhase::kGone;
+  }
+  CLEW_ASSIGN_OR_RETURN(record, tape_->Input(child, state.input));
+  const auto* const call = std::get_if<SyscallInput>(record);
+  return call != nullptr && !call->result;
+}
+
 Result<bool> Process::CanRun(size_t thread) const {
   const ThreadState& state = threads_[thread];
   if (state.phase == ThreadPhase::kNotCreated ||
       state.phase == ThreadPhase::kGone) {
     return false;
   }
-  if (state.phase == ThreadPhase::kInCall && !kernel_.MayReturn(state.wait)) {
-    return false;
+  if (state.phase == ThreadPhase::kInCall) {
+    CLEW_ASSIGN_OR_RETURN(may_return, MayReturn(state));
+    if (!may_return) {
+      return false;
+    }
   }
   CLEW_ASSIGN_OR_RETURN(block, NextBlock(thread));
   if (block == nullptr) {
@@ -499,6 +524,7 @@ void Process::RollBack(Mark mark) {
 void Process::PutBack(UndoEntry& saved) {
   threads_[saved.thread] = saved.state;
   brk_ = saved.brk;
+  has_detached_ = saved.has_detached;
   outputs_differing_ = saved.outputs_differing;
   retired_total_ = saved.retired_total;
 }
@@ -514,6 +540,7 @@ void Process::BeforeChange(size_t thread) {
     undo_.Add({.thread = thread,
                .state = threads_[thread],
                .brk = brk_,
+               .has_detached = has_detached_,
                .outputs_differing = outputs_differing_,
                .retired_total = retired_total_});
   }

@@ -194,6 +194,14 @@ class Process {
   bool NextIsOnTape(size_t thread) const {
     return tape_->HasBlock(thread, threads_[thread].block);
   }
+  // Returns whether the thread is known never to run, as it is now: it has not
+  // begun, has ended, or nothing more is recorded of it.
+  bool IsOut(size_t thread) const {
+    const ThreadState& state = threads_[thread];
+    return state.phase == ThreadPhase::kNotCreated ||
+           state.phase == ThreadPhase::kGone ||
+           tape_->EndsBefore(thread, state.block);
+  }
   // Returns a time before which no block begins that needs decoding.
   TscTicks NextNotBefore(size_t thread) const {
     return tape_->NotBefore(thread);
@@ -266,6 +274,7 @@ class Process {
     size_t thread;
     ThreadState state;
     uint64_t brk;
+    bool has_detached;
     uint64_t outputs_differing;
     uint64_t retired_total;
   };
@@ -312,6 +321,14 @@ class Process {
   bool IsInKernelModel(const ThreadState& thread) const {
     return !options_.force_path && !thread.is_child_process;
   }
+  // Where the call has to wait for another thread to unmap what it mapped;
+  // empty: it has not.
+  MemoryRange RoomAwaitedBy(const SyscallInput& call) const;
+  // Whether the call that it is in may return now.
+  Result<bool> MayReturn(const ThreadState& thread) const;
+  // Whether a process that had the memory of this one has ended, or runs
+  // another program.
+  Result<bool> HasLeft(size_t child) const;
   void Exit(size_t thread, const SyscallInput& call);
   Result<Followed> ReturnFromCall(size_t thread);
 
@@ -331,6 +348,8 @@ class Process {
   // Not used where the path is forced: no thread waits then.
   KernelObjects kernel_;
   uint64_t brk_ = 0;
+  // By shmdt(2), of which it is not known how much it unmaps.
+  bool has_detached_ = false;
   std::shared_ptr<const ToldCpu> told_cpu_;  // StartState::told_cpu; or null
   Contradiction contradiction_;
   machine::AccessObserver* observer_ = nullptr;

@@ -118,7 +118,33 @@ Result<Followed> Process::EnterSyscall(size_t thread) {
     state.wait = wait;
     return Followed::kAsRecorded;
   }
+  const MemoryRange room = RoomAwaitedBy(*call);
+  // A child process with memory of its own is not of this recording.
+  const auto made = NewThreadOf(*call, MachineMemory(memory_));
+  if (made) {
+    CLEW_RETURN_IF_ERROR(CreateThread(thread, *made));
+  }
+  const bool waits_for_child = made && (made->flags & CLONE_VFORK) != 0 &&
+                               tape_->IndexOf(made->tid) &&
+                               !options_.force_path;
+  if (room.size_bytes != 0 || waits_for_child) {
+    state.phase = ThreadPhase::kInCall;
+    state.wait.room = room;
+    if (waits_for_child) {
+      state.wait.child = tape_->IndexOf(made->tid);
+    }
+    return Followed::kAsRecorded;
+  }
   return FinishCall(thread, *call);
+}
+
+MemoryRange Process::RoomAwaitedBy(const SyscallInput& call) const {
+  if (options_.force_path || has_detached_ ||
+      IsErrorResult(call.result.value_or(0))) {
+    return {};
+  }
+  const MemoryRange room = RoomFoundBy(call);
+  return IsFree(memory_, room) ? MemoryRange() : room;
 }
 
 // Arguments first: they say where the rest is.
@@ -164,7 +190,8 @@ Result<Followed> Process::ReturnFromCall(size_t thread) {
   kernel_.EndWait(state.wait);
   state.wait = {};
   state.phase = ThreadPhase::kRunning;
-  if (observer_ != nullptr && call.number != __NR_futex) {
+  if (observer_ != nullptr && SyscallMayBlock(call.number) &&
+      call.number != __NR_futex) {
     ObserveWrites(*observer_, 0, call.writes);
   }
   return FinishCall(thread, call);
@@ -180,6 +207,7 @@ Result<Followed> Process::FinishCall(size_t thread, const SyscallInput& call) {
         engine_->OnKernelWrite(thread, changed.addr, changed.size_bytes);
       }
     }
+    has_detached_ = has_detached_ || call.number == __NR_shmdt;
     if (call.number == __NR_arch_prctl) {
       SetSegmentBase(call, state.registers);
     }
@@ -188,10 +216,6 @@ Result<Followed> Process::FinishCall(size_t thread, const SyscallInput& call) {
       const bool registers = (call.args[2] & RSEQ_FLAG_UNREGISTER) == 0;
       state.rseq_addr = registers ? call.args[0] : 0;
       state.rseq_is_new = registers;
-    }
-    // A child process is not of this recording.
-    if (const auto made = NewThreadOf(call, MachineMemory(memory_))) {
-      CLEW_RETURN_IF_ERROR(CreateThread(thread, *made));
     }
   }
   CLEW_RETURN_IF_ERROR(ApplyWrites(thread, call.writes));

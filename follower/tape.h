@@ -48,6 +48,10 @@ class Tape {
     const auto& window = threads_[thread].blocks;
     return position < window.first + window.items.size();
   }
+  // Returns whether there is none there, nor behind, for all that is known.
+  bool EndsBefore(size_t thread, uint64_t position) const {
+    return threads_[thread].blocks.ended && !HasBlock(thread, position);
+  }
   // Returns a time before which no block begins that is not at hand.
   TscTicks NotBefore(size_t thread) const {
     return streams_.NotBefore(tids_[thread]);

@@ -63,6 +63,7 @@ std::string NameOf(const testing::TestParamInfo<FreeCase>& test) {
 INSTANTIATE_TEST_SUITE_P(Programs, FreeFailureTest,
                          testing::Values(FreeCase{"handler", "memory-exact"},
                                          FreeCase{"channels", "memory-exact"},
+                                         FreeCase{"spawns", "memory-exact"},
                                          FreeCase{"deadlocks/condition",
                                                   "  deadlock   "}),
                          NameOf);

@@ -8,12 +8,17 @@
 #include <asm/unistd_64.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <fstream>
 #include <optional>
 #include <random>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "common/linux/syscall_table.h"
@@ -187,6 +192,108 @@ TEST(CallMappingsTest, ContentsChangeWhereItIsTold) {
     }
   }
   EXPECT_GT(changed_pages, 3000u);
+}
+
+std::vector<MemoryRange> MappedNow() {
+  std::vector<MemoryRange> mapped;
+  std::ifstream maps("/proc/self/maps");
+  std::string rest;
+  uint64_t begin = 0;
+  uint64_t end = 0;
+  for (char dash = 0; maps >> std::hex >> begin >> dash >> end;) {
+    mapped.push_back({begin, end - begin});
+    std::getline(maps, rest);
+  }
+  return mapped;
+}
+
+bool Overlap(const MemoryRange& a, const MemoryRange& b) {
+  return a.addr < b.addr + b.size_bytes && b.addr < a.addr + a.size_bytes;
+}
+
+// Calls of this process that map memory, told where to or not.
+class MappingCalls {
+ public:
+  explicit MappingCalls(uint64_t seed) : random_(seed) {}
+  ~MappingCalls() {
+    for (const MemoryRange& range : own_) {
+      munmap(reinterpret_cast<void*>(range.addr), range.size_bytes);
+    }
+  }
+
+  SyscallInput MakeOne() {
+    const size_t at = own_.empty() ? 0 : random_() % own_.size();
+    const uint64_t bytes = (1 + random_() % 4) * kPageBytes;
+    const uint64_t form = random_() % 8;
+    if (form == 0 && !own_.empty()) {
+      return Make(__NR_munmap, {own_[at].addr, own_[at].size_bytes}, at, 0);
+    }
+    if (form < 4 && !own_.empty()) {
+      return Make(__NR_mremap,
+                  {own_[at].addr, own_[at].size_bytes, bytes, MREMAP_MAYMOVE},
+                  at, bytes);
+    }
+    const uint64_t hint = own_.empty() ? 0 : own_[at].addr + form * kPageBytes;
+    const uint64_t flags =
+        MAP_PRIVATE | MAP_ANONYMOUS | (form == 7 ? MAP_FIXED_NOREPLACE : 0);
+    return Make(__NR_mmap, {form == 4 ? 0 : hint, bytes, kProt, flags, ~0ull},
+                own_.size(), bytes);
+  }
+
+ private:
+  // It leaves so many bytes of the mapping of that number.
+  SyscallInput Make(uint64_t number, const std::array<uint64_t, 6>& args,
+                    size_t mapping, uint64_t bytes) {
+    SyscallInput call;
+    call.number = number;
+    call.args = args;
+    const long result = syscall(static_cast<long>(number), args[0], args[1],
+                                args[2], args[3], args[4], args[5]);
+    call.result = result == -1 ? -errno : result;
+    if (result != -1) {
+      own_.resize(std::max(own_.size(), mapping + 1));
+      own_[mapping] = {static_cast<uint64_t>(result), bytes};
+      std::erase_if(
+          own_, [](const MemoryRange& each) { return each.size_bytes == 0; });
+    }
+    return call;
+  }
+
+  std::mt19937_64 random_;
+  std::vector<MemoryRange> own_;
+};
+
+// Oracle: the kernel.
+TEST(CallMappingsTest, NothingIsMappedWhereACallFindsRoom) {
+  uint64_t found = 0;
+  for (uint64_t seed = 1; seed <= 30; ++seed) {
+    SCOPED_TRACE(seed);
+    MappingCalls calls(seed);
+    for (int i = 0; i < 40; ++i) {
+      const std::vector<MemoryRange> before = MappedNow();
+      const SyscallInput call = calls.MakeOne();
+      const MemoryRange room =
+          call.result < 0 ? MemoryRange() : RoomFoundBy(call);
+      for (const MemoryRange& mapped : before) {
+        EXPECT_FALSE(room.size_bytes != 0 && Overlap(room, mapped))
+            << SyscallName(call.number);
+      }
+      found += room.size_bytes != 0 ? 1 : 0;
+    }
+  }
+  EXPECT_GT(found, 500u);
+}
+
+TEST(CallMappingsTest, OneThatIsToldWhereFindsNoRoom) {
+  SyscallInput call;
+  call.number = __NR_mmap;
+  call.args = {kTo, kPageBytes, kProt, MAP_PRIVATE | MAP_FIXED};
+  call.result = kTo;
+  EXPECT_EQ(RoomFoundBy(call), MemoryRange());
+  call.number = __NR_mremap;
+  call.args = {kFrom, kPageBytes, kPageBytes, MREMAP_MAYMOVE | MREMAP_FIXED,
+               kTo};
+  EXPECT_EQ(RoomFoundBy(call), MemoryRange());
 }
 
 }  // namespace
