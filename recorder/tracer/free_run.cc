@@ -66,7 +66,7 @@ constexpr milliseconds kHangAfter(200);
 // How long threads may take to stop.
 constexpr milliseconds kStopWithin(10'000);
 // As SharedHeader::fragments_kept, of what somebody needs while it is recorded:
-// some 130 MB of its memory.
+// some 250 MB of its memory.
 constexpr uint32_t kFragmentsOfService = 1 << 18;
 // For how long the clock of the log is measured.
 constexpr int64_t kMeasuredMs = 20;

@@ -18,9 +18,7 @@ Leg& Legs::Table::At(uint32_t number) {
 }
 
 void Legs::FollowTables() {
-  const uint32_t forgotten = shared_.header().forgotten.load();
-  if (forgotten != forgotten_) {
-    forgotten_ = forgotten;
+  if (shared_.HasForgotten(forgotten_)) {
     to_edges_.Clear();
     whole_.Clear();
   }

@@ -55,9 +55,7 @@ bool FragmentIndex::Add(uint32_t number) {
 }
 
 void FragmentIndex::Extend() {
-  const uint32_t forgotten = shared_.header().forgotten.load();
-  if (forgotten != forgotten_) {
-    forgotten_ = forgotten;
+  if (shared_.HasForgotten(forgotten_)) {
     latest_.clear();
     earlier_.clear();
     not_written_.clear();

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "common/os/fd.h"
 #include "common/result.h"
@@ -50,6 +51,12 @@ class SharedMemory {
       return {};
     }
     return {At<uint8_t>(kCodeAt + at), bytes};
+  }
+  // Returns whether all code was forgotten since it had been so many times, and
+  // sets those to what they are now: numbers of before mean something else.
+  bool HasForgotten(uint32_t& times) const {
+    const uint32_t now = header().forgotten.load();
+    return std::exchange(times, now) != now;
   }
   InputRules& rules() { return *At<InputRules>(kRulesAt); }
   // REQUIRES: number < kThreadsMax.
