@@ -190,22 +190,22 @@ struct Extent {
 void AddExtents(const GuestRegion& region, PageContent& content,
                 std::vector<Extent>& extents) {
   extents.push_back({.addr = region.addr, .prot = region.prot});
-  uint64_t zero_run = 0;
-  for (uint64_t at = 0; at < region.size_bytes; at += kPageBytes) {
-    if (!content.Has(region, at)) {
-      zero_run += kPageBytes;
+  uint64_t done = 0;  // behind the last page with content
+  while (done < region.size_bytes) {
+    const uint64_t next = content.Next(region, done);
+    extents.back().memory_bytes += next - done;
+    if (next - done >= kCoreZeroRunBytes) {
+      if (next == region.size_bytes) {
+        return;
+      }
+      extents.push_back({.addr = region.addr + next, .prot = region.prot});
+    }
+    done = next;
+    if (next < region.size_bytes) {
       extents.back().memory_bytes += kPageBytes;
-      continue;
+      done += kPageBytes;
     }
-    if (zero_run >= kCoreZeroRunBytes) {
-      extents.push_back({.addr = region.addr + at, .prot = region.prot});
-    }
-    zero_run = 0;
-    extents.back().memory_bytes += kPageBytes;
-    extents.back().file_bytes = extents.back().memory_bytes;
-  }
-  // A short run of zeros at the end stays in the file, for gdb's sake.
-  if (zero_run < kCoreZeroRunBytes) {
+    // A short run of zeros stays in the file: at the end, for gdb's sake.
     extents.back().file_bytes = extents.back().memory_bytes;
   }
 }

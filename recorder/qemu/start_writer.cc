@@ -14,26 +14,36 @@ constexpr uint32_t kThreadRseq = 8;
 constexpr uint32_t kStartToldCpu = 16;
 constexpr uint32_t kStartRseq = 17;
 
-// The zero pages at a region's start, which get a segment without bytes.
-uint64_t LeadingZeroBytes(const GuestRegion& region, PageContent& content) {
-  uint64_t zeros = 0;
-  while (zeros < region.size_bytes && !content.Has(region, zeros)) {
-    zeros += kPageBytes;
-  }
-  return zeros;
-}
+// What is not there of a region in one piece of so many bytes or more is not
+// written.
+constexpr uint64_t kHoleBytes = 256 * 1024;
 
-uint64_t UsedBytes(const GuestRegion& region, PageContent& content) {
-  uint64_t used = region.size_bytes;
-  while (used > 0 && !content.Has(region, used - kPageBytes)) {
-    used -= kPageBytes;
+// A stretch of a region that is not all zero, by offsets.
+struct Used {
+  uint64_t begin = 0;  // the region's size: there is no more
+  uint64_t end = 0;
+  uint64_t looked = 0;  // so far
+};
+
+// Returns the next one, at `from` or behind it. It ends before a hole; pages of
+// zeros within it are not looked for, as the program is stopped meanwhile.
+Used NextUsed(const GuestRegion& region, uint64_t from, PageContent& content) {
+  Used used = {.begin = content.Next(region, from)};
+  used.looked = used.begin;
+  do {
+    used.end = content.NextAbsent(region, used.looked);
+    used.looked = content.NextThere(region, used.end);
+  } while (used.looked < region.size_bytes &&
+           used.looked - used.end < kHoleBytes);
+  while (used.end > used.begin && !content.Has(region, used.end - kPageBytes)) {
+    used.end -= kPageBytes;
   }
   return used;
 }
 
-void WriteSegment(RawFile& file, const GuestRegion& region,
-                  const GuestMemory& memory, PageContent& content) {
-  const uint64_t used = UsedBytes(region, content);
+// `used` bytes of the region's begin; the rest is zero.
+void WriteSegment(RawFile& file, const GuestRegion& region, uint64_t used,
+                  const GuestMemory& memory) {
   Wire fields;
   fields.Number(1, region.addr);
   fields.Number(2, region.size_bytes);
@@ -54,22 +64,24 @@ void WriteSegment(RawFile& file, const GuestRegion& region,
   }
 }
 
-// A stack has its contents at the end.
+// A segment for each stretch that is used, with the zeros behind it; and one
+// for those that the region begins with, as a stack does.
 void WriteRegion(RawFile& file, const GuestRegion& region,
                  const GuestMemory& memory, PageContent& content) {
-  const uint64_t zeros = LeadingZeroBytes(region, content);
-  if (zeros == 0 || zeros == region.size_bytes) {
-    WriteSegment(file, region, memory, content);
-    return;
+  Used used;
+  Used next = NextUsed(region, 0, content);
+  while (used.begin < region.size_bytes) {
+    if (next.begin == used.begin) {
+      used = next;
+      next = NextUsed(region, used.looked, content);
+    }
+    GuestRegion segment = region;
+    segment.addr += used.begin;
+    segment.size_bytes = next.begin - used.begin;
+    segment.file_offset += region.name.starts_with('/') ? used.begin : 0;
+    WriteSegment(file, segment, used.end - used.begin, memory);
+    used = {.begin = next.begin, .end = next.begin};
   }
-  GuestRegion head = region;
-  head.size_bytes = zeros;
-  WriteSegment(file, head, memory, content);
-  GuestRegion rest = region;
-  rest.addr += zeros;
-  rest.size_bytes -= zeros;
-  rest.file_offset += region.name.starts_with('/') ? zeros : 0;
-  WriteSegment(file, rest, memory, content);
 }
 
 std::string_view TextOf(std::span<const std::byte> bytes) {

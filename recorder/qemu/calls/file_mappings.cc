@@ -100,11 +100,15 @@ std::vector<MemoryRange> PagesWithContent(const GuestMemory& memory,
   for (const GuestRegion& region :
        regions.value_or(std::vector<GuestRegion>())) {
     const uint64_t region_end = region.addr + region.size_bytes;
-    for (uint64_t page = std::max(begin, region.addr);
-         page < std::min(end, region_end); page += kPageBytes) {
-      if (content.Has(region, page - region.addr)) {
-        pages.push_back({page, kPageBytes});
-      }
+    if (begin >= region_end || end <= region.addr) {
+      continue;
+    }
+    GuestRegion part = region;
+    part.size_bytes = std::min(end, region_end) - region.addr;
+    const uint64_t from = std::max(begin, region.addr) - region.addr;
+    for (uint64_t at = content.Next(part, from); at < part.size_bytes;
+         at = content.Next(part, at + kPageBytes)) {
+      pages.push_back({part.addr + at, kPageBytes});
     }
   }
   return pages;
