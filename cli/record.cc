@@ -25,6 +25,7 @@
 #include "machine/coverage.h"
 #include "recorder/perf/event_config.h"
 #include "recorder/perf_target.h"
+#include "recorder/software/leak_sanitizer.h"
 #include "recorder/software/plugin_file.h"
 #include "recorder/software/repeat.h"
 #include "recorder/software/until_fail.h"
@@ -40,9 +41,10 @@ constexpr const char* kRecordFooter =
     R"(Exit status: 0 the run did not fail, 1 it failed (and was recorded), 5 none of
 the runs of --until-fail failed. A run has failed if a signal ended it, if it
 hangs, if its time limit is over, or by its exit status as --fail-on says: by
-default 101 and 2, with which panics end programs in Rust and Go. The program's
-own output goes where it always goes; clew writes to stderr how the run ended,
-and the command that repeats it.
+default 101 and 2, with which panics end programs in Rust and Go, and any but 0
+behind the report of a sanitizer (Address-, Thread-, ...; not with --source
+qemu). The program's own output goes where it always goes; clew writes to
+stderr how the run ended, and the command that repeats it.
 
 Examples:
   clew record -o run.clew -- ./server --port 0
@@ -233,9 +235,25 @@ void SayRing(const recorder::RecordOutcome& outcome) {
   }
 }
 
+// Of a new run.
+Status SetSurroundings(RecordOptions& options) {
+  CLEW_ASSIGN_OR_RETURN(own,
+                        recorder::OwnSurroundings(options.record.command[0]));
+  if (recorder::TurnLeakSanitizerOff(own)) {
+    fmt::print(stderr,
+               "clew: LeakSanitizer cannot look into a program that is "
+               "recorded: it is off (LSAN_OPTIONS=detect_leaks=0)\n");
+  }
+  options.record.surroundings = std::move(own);
+  return {};
+}
+
 Result<recorder::RecordOutcome> Run(RecordOptions& options) {
   CLEW_RETURN_IF_ERROR(options.repeat.empty() ? SetRunOptions(options)
                                               : TakeFromBundle(options));
+  if (options.repeat.empty() && !options.record.command.empty()) {
+    CLEW_RETURN_IF_ERROR(SetSurroundings(options));
+  }
   if (options.record.source == recorder::SoftwareSource::kQemu) {
     CLEW_ASSIGN_OR_RETURN(plugin, recorder::FindPlugin());
     options.record.plugin_path = plugin;
@@ -512,8 +530,8 @@ void AddRunOptions(Command& command, RecordOptions& options) {
       ->capture_default_str();
   command.add_option("--fail-on", options.fail_on,
                      "exit status that counts as failure: exit!=N, exit=N, "
-                     "panics (the default: 101 as of Rust's, 2 as of Go's) or "
-                     "never");
+                     "panics (the default: 101 as of Rust's, 2 as of Go's, any "
+                     "but 0 behind a sanitizer's report) or never");
   command.add_option("--timeout", record.timeout_s,
                      "seconds after which the run is ended and counts as "
                      "failed: of the program's own time (10 ns for each "

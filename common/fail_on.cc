@@ -26,12 +26,13 @@ bool Skip(std::string_view& text, std::string_view prefix) {
 
 }  // namespace
 
-bool FailOn::Matches(int32_t exit_status) const {
+bool FailOn::Matches(int32_t exit_status, bool has_reported) const {
   switch (rule) {
     case Rule::kNever:
       return false;
     case Rule::kPanics:
-      return exit_status == kRustPanic || exit_status == kGoPanic;
+      return exit_status == kRustPanic || exit_status == kGoPanic ||
+             (has_reported && exit_status != 0);
     case Rule::kEquals:
       return exit_status == status;
     case Rule::kDiffers:

@@ -8,17 +8,19 @@
 
 namespace clew {
 
-// Which exit status counts as a failure.
+// Which end of a program that exits counts as a failure.
 struct FailOn {
   enum class Rule : uint8_t {
     kNever,
-    kPanics,  // 101, with which a panic ends a Rust program, and 2, as in Go
+    // 101, with which a panic ends a Rust program, and 2, as in Go; and any but
+    // 0 of a program that put out a sanitizer's report.
+    kPanics,
     kEquals,
     kDiffers,
   };
   Rule rule = Rule::kPanics;
   int32_t status = 0;
-  bool Matches(int32_t exit_status) const;
+  bool Matches(int32_t exit_status, bool has_reported) const;
 };
 
 // Reads "never", "panics", "exit!=N" or "exit=N", N in 0..255. Fails with

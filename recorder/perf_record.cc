@@ -298,7 +298,7 @@ class Recorder {
       failure.signal = WTERMSIG(status);
     } else {
       failure.exit_status = WEXITSTATUS(status);
-      if (options_.fail_on.Matches(failure.exit_status)) {
+      if (options_.fail_on.Matches(failure.exit_status, false)) {
         failure.kind = FailureKind::kExit;
       }
     }

@@ -4,14 +4,19 @@
 #include <linux/prctl.h>
 #include <sched.h>
 #include <signal.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <fstream>
 #include <iterator>
+#include <span>
 #include <string>
 #include <utility>
 
 #include "common/linux/request_table.h"
+#include "common/linux/sanitizer_report.h"
 #include "common/linux/syscall_result.h"
 #include "common/linux/syscall_table.h"
 #include "recorder/native/process_stat.h"
@@ -367,6 +372,19 @@ Status NativeCalls::NoteMemoryFile(const SyscallCall& call, int64_t result) {
   return phrase ? state_.NoteDeviation(*phrase) : Status();
 }
 
+void NativeCalls::NoteReport(const SyscallCall& call, int64_t result) {
+  std::array<uint8_t, kReportBytesMax> head;
+  if (call.number != __NR_write || call.args[0] != STDERR_FILENO ||
+      result <= 0) {
+    return;
+  }
+  const auto text = std::span(head).first(
+      std::min<uint64_t>(head.size(), static_cast<uint64_t>(result)));
+  state_.has_reported |=
+      state_.memory.Read(call.args[1], text.data(), text.size()) &&
+      IsOfSanitizer(text);
+}
+
 Status NativeCalls::Log(NativeThread& thread, int64_t result,
                         const SyscallEffects& effects) {
   const SyscallCall call =
@@ -381,6 +399,7 @@ Status NativeCalls::Log(NativeThread& thread, int64_t result,
     input.left_tsc = TscTicks(state_.now);
   }
   NoteOutput(effects, state_.memory, input);
+  NoteReport(call, result);
   std::vector<MemoryRange> writes = effects.writes;
   for (const MemoryRange& range :
        state_.files.ChangedBy(call, result, state_.memory)) {

@@ -63,6 +63,7 @@ class NativeCalls {
   [[nodiscard]] Result<After> Leave(NativeThread& thread,
                                     const SyscallCall& call);
   [[nodiscard]] Status AwaitEnd(const NativeThread& thread);
+  void NoteReport(const SyscallCall& call, int64_t result);
   [[nodiscard]] Status NoteMemoryFile(const SyscallCall& call, int64_t result);
   // Ends the call that `thread` is in.
   [[nodiscard]] Status Log(NativeThread& thread, int64_t result,

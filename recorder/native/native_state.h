@@ -151,6 +151,7 @@ struct NativeState {
 
   // NoteUnlogged.
   std::vector<std::string> unlogged = {};
+  bool has_reported = false;  // it put out a sanitizer's report
 
   uint64_t CountInsns() const { return insns.value_or(now - kFirstTick); }
   CoreEncoder& EncoderOf(const NativeThread& thread) {

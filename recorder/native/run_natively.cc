@@ -51,7 +51,8 @@ class NativeEnding {
   Result<Outcome> Close(ProgramRun& run) {
     Failure& failure = end_.failure;
     if (failure.kind == FailureKind::kNone &&
-        state_.config.fail_on.Matches(failure.exit_status)) {
+        state_.config.fail_on.Matches(failure.exit_status,
+                                      state_.has_reported)) {
       failure.kind = FailureKind::kExit;
     }
     Outcome outcome;

@@ -80,9 +80,14 @@ Status CheckProgram(const bundle::Surroundings& surroundings) {
     return InvalidArgument("working directory {:?} is not there",
                            surroundings.working_directory);
   }
-  CLEW_ASSIGN_OR_RETURN(program, ResolveScripts(CallOf(surroundings, {})));
+  CLEW_ASSIGN_OR_RETURN(program, ProgramOf(surroundings));
   (void)program;  // whoever runs it finds it as well
   return {};
+}
+
+Result<std::string> ProgramOf(const bundle::Surroundings& surroundings) {
+  CLEW_ASSIGN_OR_RETURN(program, ResolveScripts(CallOf(surroundings, {})));
+  return program.path;
 }
 
 Result<int> RunUnderQemu(const Launch& launch, ProgramGroup& group) {

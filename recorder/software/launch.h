@@ -26,6 +26,10 @@ struct Launch {
 // directory is not there. kUnsupported: it, or the interpreter of a script, is
 // no x86-64 program.
 [[nodiscard]] Status CheckProgram(const bundle::Surroundings& surroundings);
+// Returns the file that the kernel would run, a script's interpreter. Fails as
+// CheckProgram does.
+[[nodiscard]] Result<std::string> ProgramOf(
+    const bundle::Surroundings& surroundings);
 
 // Runs it in `group` to its end and returns the wait status. The child dies
 // with the recorder. kUnsupported: there is no qemu-x86_64 in the PATH of the

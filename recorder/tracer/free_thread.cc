@@ -193,6 +193,7 @@ Status FreeThread::TakeCall(const CallItem& item) {
     }
     native_.AddInput(input);
   }
+  state_.has_reported |= told.is_report != 0;
   if (told.has_returned != 0) {
     tsc_ = std::max(tsc_, told.left_tsc);
   }

@@ -164,7 +164,7 @@ struct ToldCall {
   uint32_t has_returned = 0;
   uint32_t has_output = 0;
   Untold untold = Untold::kNothing;
-  uint32_t zero = 0;
+  uint32_t is_report = 0;  // what it put out is of a sanitizer
 };
 
 // The frame is in the writes.

@@ -17,7 +17,8 @@ Status RefuseSharedMemory(const SyscallCall& call) {
       (flags & CLONE_VM) != 0 && (flags & CLONE_VFORK) == 0) {
     return Unsupported(
         "clone with flags {:#x}: a child process that shares its parent's "
-        "memory cannot be recorded; run a program that makes none",
+        "memory cannot be recorded; run a program that makes none "
+        "(LeakSanitizer does: LSAN_OPTIONS=detect_leaks=0)",
         flags);
   }
   return {};

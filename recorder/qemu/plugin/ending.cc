@@ -104,7 +104,7 @@ void Ending::EndByExit(int32_t status) {
   const Thread& me = *g_runner.thread;
   parts_.time.set_turn_end(g_runner.block_end);
   Failure failure;
-  failure.kind = parts_.context.config.fail_on.Matches(status)
+  failure.kind = parts_.context.config.fail_on.Matches(status, false)
                      ? FailureKind::kExit
                      : FailureKind::kNone;
   failure.exit_status = status;

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -20,6 +21,7 @@
 #include "common/digest.h"
 #include "common/linux/ioctl_size.h"
 #include "common/linux/robust_list.h"
+#include "common/linux/sanitizer_report.h"
 #include "common/x86/page.h"
 #include "recorder/tracer/runtime/call.h"
 #include "recorder/tracer/runtime/signals.h"
@@ -353,9 +355,15 @@ void TellSpecial(Teller& teller, const ToldBefore& call,
 
 // ---- What calls put out ----------------------------------------------------
 
+struct Output {
+  bool is_to_error = false;  // standard error
+  uint64_t bytes = 0;
+  uint64_t digest = kEmptyDigest;
+  bool is_report = false;  // of a sanitizer
+};
+
 // Returns whether all could be read.
-bool AddToDigest(ThreadState& thread, uint64_t addr, uint64_t bytes,
-                 uint64_t& digest) {
+bool AddTo(Output& output, ThreadState& thread, uint64_t addr, uint64_t bytes) {
   std::array<uint8_t, 1024> buffer;
   while (bytes != 0) {
     const std::span<uint8_t> part =
@@ -363,21 +371,26 @@ bool AddToDigest(ThreadState& thread, uint64_t addr, uint64_t bytes,
     if (ReadSome(thread, addr, part) != part.size()) {
       return false;
     }
-    digest = Digest(std::as_bytes(part), digest);
+    if (output.is_to_error && output.bytes == 0) {
+      output.is_report =
+          IsOfSanitizer(part.first(std::min(part.size(), kReportBytesMax)));
+    }
+    output.digest = Digest(std::as_bytes(part), output.digest);
+    output.bytes += part.size();
     addr += part.size();
     bytes -= part.size();
   }
   return true;
 }
 
-bool DigestOutput(ThreadState& thread, const ToldBefore& call, uint8_t output,
-                  uint64_t bytes, uint64_t& digest) {
+bool ReadOutput(ThreadState& thread, const ToldBefore& call, uint8_t kind,
+                uint64_t bytes, Output& output) {
   uint64_t vector = call.arguments[1];
   uint64_t entries = call.arguments[2];
-  if (output == kRawOutputBuffer) {
-    return AddToDigest(thread, vector, bytes, digest);
+  if (kind == kRawOutputBuffer) {
+    return AddTo(output, thread, vector, bytes);
   }
-  if (output == kRawOutputMessage) {
+  if (kind == kRawOutputMessage) {
     msghdr message = {};
     if (!Read(thread, vector, message)) {
       return false;
@@ -387,17 +400,18 @@ bool DigestOutput(ThreadState& thread, const ToldBefore& call, uint8_t output,
   }
   return ForVector(thread, vector, entries, bytes,
                    [&](uint64_t addr, uint64_t part) {
-                     return AddToDigest(thread, addr, part, digest);
+                     return AddTo(output, thread, addr, part);
                    });
 }
 
-void NoteOutput(ThreadState& thread, const ToldBefore& call, uint8_t output,
+void NoteOutput(ThreadState& thread, const ToldBefore& call, uint8_t kind,
                 uint64_t bytes, ToldCall& told) {
-  uint64_t digest = kEmptyDigest;
-  if (DigestOutput(thread, call, output, bytes, digest)) {
-    told.output_digest = digest;
+  Output output = {.is_to_error = call.arguments[0] == STDERR_FILENO};
+  if (ReadOutput(thread, call, kind, bytes, output)) {
+    told.output_digest = output.digest;
     told.output_bytes = bytes;
     told.has_output = 1;
+    told.is_report = output.is_report ? 1 : 0;
   }
 }
 

@@ -125,8 +125,8 @@ TEST(PluginConfigTest, SurvivesTheRoundTrip) {
   EXPECT_FALSE(parsed->encoder.mtc);
   EXPECT_TRUE(parsed->strict);
   EXPECT_EQ(parsed->size_limit_bytes, uint64_t{5} << 32);
-  EXPECT_TRUE(parsed->fail_on.Matches(0));
-  EXPECT_FALSE(parsed->fail_on.Matches(7));
+  EXPECT_TRUE(parsed->fail_on.Matches(0, false));
+  EXPECT_FALSE(parsed->fail_on.Matches(7, false));
   EXPECT_FALSE(ParsePluginConfig("folder=x\ncores=y\n").has_value());
 }
 

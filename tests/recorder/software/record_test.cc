@@ -610,10 +610,11 @@ TEST_P(RecordTest, KillNineLeavesNoBundleAndTheNextRecorderTakesOver) {
   EXPECT_FALSE(fs::exists(options.output + ".partial"));
 }
 
-TEST(FailOnTest, PanicsOfRustAndGoCountByDefault) {
+TEST(FailOnTest, PanicsAndReportsCountByDefault) {
   for (int32_t status = 0; status < 256; ++status) {
-    EXPECT_EQ(FailOn().Matches(status), status == 101 || status == 2);
-    EXPECT_FALSE(ParseFailOn("never")->Matches(status));
+    EXPECT_EQ(FailOn().Matches(status, false), status == 101 || status == 2);
+    EXPECT_EQ(FailOn().Matches(status, true), status != 0);
+    EXPECT_FALSE(ParseFailOn("never")->Matches(status, true));
   }
 }
 
@@ -624,9 +625,9 @@ TEST(FailOnTest, ATextIsReadAsTheRuleThatItIsOf) {
 }
 
 TEST(FailOnTest, RulesAreReadStrictly) {
-  EXPECT_TRUE(ParseFailOn("exit!=0")->Matches(1));
-  EXPECT_FALSE(ParseFailOn("exit!=0")->Matches(0));
-  EXPECT_TRUE(ParseFailOn("exit=3")->Matches(3));
+  EXPECT_TRUE(ParseFailOn("exit!=0")->Matches(1, false));
+  EXPECT_FALSE(ParseFailOn("exit!=0")->Matches(0, true));
+  EXPECT_TRUE(ParseFailOn("exit=3")->Matches(3, false));
   for (const char* bad :
        {"", "exit", "exit=", "exit!=x", "exit=256", "=1", "Never"}) {
     EXPECT_FALSE(ParseFailOn(bad).has_value()) << bad;
