@@ -44,12 +44,15 @@ hangs, if its time limit is over, or by its exit status as --fail-on says: by
 default 101 and 2, with which panics end programs in Rust and Go, and any but 0
 behind the report of a sanitizer (Address-, Thread-, ...; not with --source
 qemu). The program's own output goes where it always goes; clew writes to
-stderr how the run ended, and the command that repeats it.
+stderr how the run ended, and the command that repeats it. With --children a
+child fails by a signal that dumps core, by 101 or by a report; by a status
+that --fail-on names it fails if the program does.
 
 Examples:
   clew record -o run.clew -- ./server --port 0
   clew record --until-fail -o fail.clew -- ./racey
   clew record --until-fail --jobs 8 -o fail.clew -- ./racey
+  clew record --children -o fail.clew -- cargo test           the test itself
   clew record --until-fail 50 --fail-on 'exit!=0' -o fail.clew -- ./test
   clew record --timeout 10 -o hang.clew -- ./deadlock
   clew record --repeat fail.clew -o again.clew
@@ -94,7 +97,7 @@ std::string UnknownText(const recorder::UnknownInsn& unknown) {
 
 bool CanBeRepeated(const RecordOptions& options,
                    const recorder::RecordOutcome& outcome) {
-  return outcome.kept && options.record.process == 0 &&
+  return outcome.kept && options.record.process == 0 && outcome.process == 0 &&
          !options.record.make_tap && !options.record.is_free;
 }
 
@@ -126,6 +129,10 @@ Json ToJson(const RecordOptions& options,
   json["inputs_unknown"] = outcome.inputs_unknown;
   json["deviations"] = outcome.deviations;
   json["processes_left"] = outcome.left;
+  json["child"] = outcome.process == 0 ? Json()
+                                       : Json{{"process", outcome.process},
+                                              {"command", outcome.child}};
+  json["processes_not_recorded"] = outcome.unrecorded;
   json["unknown_instructions"] = Json::array();
   for (const recorder::UnknownInsn& unknown : outcome.unknown_insns) {
     json["unknown_instructions"].push_back(UnknownText(unknown));
@@ -222,6 +229,19 @@ void SayDeviations(const recorder::RecordOutcome& outcome) {
   }
 }
 
+void SayChild(const recorder::RecordOutcome& outcome) {
+  if (outcome.process != 0) {
+    fmt::print(stderr, "clew: that is process {}, {:?}\n", outcome.process,
+               outcome.child);
+  }
+  if (!outcome.unrecorded.empty()) {
+    fmt::print(stderr,
+               "clew: warning: {} processes that the program made were not "
+               "recorded: {}\n",
+               outcome.unrecorded.size(), outcome.unrecorded.front());
+  }
+}
+
 void SayRing(const recorder::RecordOutcome& outcome) {
   const recorder::RingUse& ring = outcome.ring;
   if (ring.halves != 0) {
@@ -289,9 +309,10 @@ std::string FirstGiven(const Command& command,
 // Options of the software sources alone.
 std::string SoftwareOnly(const Command& command) {
   return FirstGiven(
-      command, {"--until-fail", "--jobs", "--only-if-failed", "--size-limit",
-                "--ring", "--no-core-on-exit", "--strict", "--seed", "--cores",
-                "--quantum", "--timing", "--cyc", "--psb-period", "--repeat"});
+      command,
+      {"--until-fail", "--jobs", "--only-if-failed", "--size-limit", "--ring",
+       "--no-core-on-exit", "--strict", "--seed", "--cores", "--quantum",
+       "--timing", "--cyc", "--psb-period", "--repeat", "--children"});
 }
 
 // What the bundle that is repeated says by itself.
@@ -299,8 +320,8 @@ std::string SaidByBundle(const Command& command) {
   return FirstGiven(
       command,
       {"--until-fail", "--jobs", "--fail-on", "--timeout", "--size-limit",
-       "--ring", "--seed", "--cores", "--quantum", "--timing", "--mtc-period",
-       "--cyc", "--psb-period", "command"});
+       "--children", "--ring", "--seed", "--cores", "--quantum", "--timing",
+       "--mtc-period", "--cyc", "--psb-period", "command"});
 }
 
 // And of a run that was to be a repetition, whether it is.
@@ -496,6 +517,7 @@ int RunRecord(const Command& command, RecordOptions& options) {
         options.record.is_free ? "" : fmt::format("seed {}, ", outcome->seed),
         WithMagnitude(static_cast<double>(outcome->insns)),
         WithMagnitude(static_cast<double>(outcome->pt_bytes)));
+    SayChild(*outcome);
     SayRing(*outcome);
     SayDeviations(*outcome);
     WarnOfUnknown(*outcome);
@@ -516,6 +538,9 @@ void AddRunOptions(Command& command, RecordOptions& options) {
   command.add_option("--repeat", options.repeat,
                      "run what this bundle is of once more: its program, "
                      "arguments, environment, folder, seed and options");
+  command.add_flag("--children", record.with_children,
+                   "record the processes that it makes, too, and theirs, until "
+                   "it has ended; the bundle is of the first that fails");
   options.until_fail =
       command
           .add_option("--until-fail", options.tries,

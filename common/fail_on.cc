@@ -33,6 +33,8 @@ bool FailOn::Matches(int32_t exit_status, bool has_reported) const {
     case Rule::kPanics:
       return exit_status == kRustPanic || exit_status == kGoPanic ||
              (has_reported && exit_status != 0);
+    case Rule::kReports:
+      return exit_status == kRustPanic || (has_reported && exit_status != 0);
     case Rule::kEquals:
       return exit_status == status;
     case Rule::kDiffers:
@@ -70,6 +72,7 @@ std::string ToString(const FailOn& fail_on) {
     case FailOn::Rule::kNever:
       return std::string(kNever);
     case FailOn::Rule::kPanics:
+    case FailOn::Rule::kReports:
       return std::string(kPanics);
     case FailOn::Rule::kEquals:
       return fmt::format("{}{}", kEquals, fail_on.status);

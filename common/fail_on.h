@@ -13,8 +13,11 @@ struct FailOn {
   enum class Rule : uint8_t {
     kNever,
     // 101, with which a panic ends a Rust program, and 2, as in Go; and any but
-    // 0 of a program that put out a sanitizer's report.
+    // 0 of a program that has reported that it fails (IsFailureReport).
     kPanics,
+    // Likewise, but 2 without a report means much else in what a program
+    // starts.
+    kReports,
     kEquals,
     kDiffers,
   };

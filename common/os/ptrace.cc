@@ -2,6 +2,7 @@
 
 #include <sched.h>
 #include <sys/personality.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -15,6 +16,7 @@
 #include <sstream>
 #include <utility>
 
+#include "common/linux/syscall_result.h"
 #include "common/os/exec_arguments.h"
 #include "common/os/process_state.h"
 #include "common/text/parse_number.h"
@@ -25,6 +27,9 @@ namespace {
 // With which a child ends that cannot be traced, or not execute its program.
 constexpr int kTraceRefused = 126;
 constexpr int kExecFailed = 127;
+
+// SYSCALL as a number. Source: Intel SDM, volume 2.
+constexpr uint16_t kSyscallInsn = 0x050f;
 
 // What a traced thread stops at, besides steps and signals.
 constexpr uint64_t kTraced = PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK |
@@ -484,6 +489,49 @@ Status TracedProcess::SingleStep(Tid thread, int signal) {
 
 Status TracedProcess::LetGo(Tid process) {
   return Request(PTRACE_DETACH, process, 0, "let go of");
+}
+
+// It waits in pause(2), as a debugger of which nothing is left behind would
+// have it: its parent is told of no stop.
+Result<HandedOver> TracedProcess::HandOver(Tid process, int32_t tracer) {
+  HandedOver over = {.process = process.as_int()};
+  CLEW_ASSIGN_OR_RETURN(registers, Registers(process));
+  over.registers = registers;
+  CLEW_ASSIGN_OR_RETURN(mask, SignalMask(process));
+  over.signal_mask = mask;
+  const uint64_t insn = registers.rip - kSyscallBytes;
+  errno = 0;
+  const long code = ptrace(PTRACE_PEEKTEXT, process.as_int(), insn, nullptr);
+  if (errno != 0 || static_cast<uint16_t>(code) != kSyscallInsn) {
+    return Unsupported("process {} was not made by a SYSCALL", process);
+  }
+  // Where kernel.yama.ptrace_scope lets a process trace its descendants alone;
+  // elsewhere it is refused.
+  CLEW_ASSIGN_OR_RETURN(
+      allowed, MakeCall(process, TraceeAddr(insn), SYS_prctl,
+                        {PR_SET_PTRACER, static_cast<uint64_t>(tracer)}));
+  (void)allowed;
+  CLEW_RETURN_IF_ERROR(SetSignalMask(process, UINT64_MAX));
+  registers.rip = insn;
+  registers.rax = SYS_pause;
+  registers.orig_rax = UINT64_MAX;
+  CLEW_RETURN_IF_ERROR(SetRegisters(process, registers));
+  CLEW_RETURN_IF_ERROR(LetGo(process));
+  return over;
+}
+
+Result<TracedProcess> TracedProcess::TakeOver(const HandedOver& from) {
+  auto taken = Attach(from.process);
+  if (!taken) {
+    return taken;
+  }
+  taken->waited_in_.clear();
+  const Tid thread = taken->first_thread();
+  user_regs_struct registers = from.registers;
+  registers.orig_rax = UINT64_MAX;
+  CLEW_RETURN_IF_ERROR(taken->SetRegisters(thread, registers));
+  CLEW_RETURN_IF_ERROR(taken->SetSignalMask(thread, from.signal_mask));
+  return taken;
 }
 
 Status TracedProcess::Detach(Tid thread, int signal) {

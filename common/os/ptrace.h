@@ -66,6 +66,13 @@ struct TraceeLaunch {
   std::function<bool()> prepare;
 };
 
+// A process that waits to be traced by another one, and what it goes on with.
+struct HandedOver {
+  int32_t process = 0;
+  user_regs_struct registers = {};
+  uint64_t signal_mask = 0;
+};
+
 // A process that this one traces, with all its threads: one that it started,
 // which is killed and reaped when this is destroyed, or one that it attached
 // to, which goes on then as it is. (If this process dies instead, a thread that
@@ -88,6 +95,9 @@ class TracedProcess {
   // seccomp(2) filters could end it for what it is made to do (SetFilters).
   // kSystem: ptrace(2) is refused.
   [[nodiscard]] static Result<TracedProcess> Attach(int32_t process);
+  // Attaches to a process that was handed over to this one, and goes on from
+  // where it was then. Fails as Attach does.
+  [[nodiscard]] static Result<TracedProcess> TakeOver(const HandedOver& from);
   TracedProcess(TracedProcess&& other) noexcept;
   TracedProcess& operator=(TracedProcess&& other) noexcept;
   TracedProcess(const TracedProcess&) = delete;
@@ -121,6 +131,10 @@ class TracedProcess {
   // Traces a process no longer that kFork told of and whose stop was waited
   // for.
   [[nodiscard]] Status LetGo(Tid process);
+  // Likewise; but it sleeps, and no signal comes to it but SIGKILL, until
+  // process `tracer` takes it over. REQUIRES: its thread is behind a SYSCALL.
+  // An error: it is traced and stopped as before.
+  [[nodiscard]] Result<HandedOver> HandOver(Tid process, int32_t tracer);
   // Traces a stopped thread no longer, which goes on; `signal` is delivered
   // unless 0.
   [[nodiscard]] Status Detach(Tid thread, int signal);

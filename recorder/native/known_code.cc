@@ -54,6 +54,9 @@ std::span<const uint8_t> ReadCode(
 
 void KnownCode::Map(const ExecMapping& mapping) {
   code_.Map(mapping);
+  if (files_ != nullptr) {
+    files_->Add(std::string(mapping.path));
+  }
   // From the first that may reach into it on.
   const uint64_t begin = mapping.addr - x86::kInsnBytesMax;
   std::erase_if(known_, [&](const auto& known) {

@@ -11,6 +11,7 @@
 #include "common/units.h"
 #include "common/x86/branch.h"
 #include "common/x86/input_insn.h"
+#include "recorder/native/mapped_files.h"
 #include "recorder/qemu/calls/syscall_effects.h"
 #include "recorder/qemu/code_list.h"
 #include "recorder/qemu/generated_code.h"
@@ -38,9 +39,12 @@ struct NativeInsn {
 class KnownCode {
  public:
   // Instructions go to `list`, each sequence of bytes once; code that no file
-  // holds to `generated` (recorder/qemu/raw_code.h).
-  KnownCode(RawFile list, RawFile generated)
-      : list_(std::move(list)), generated_(std::move(generated)) {}
+  // holds to `generated` (recorder/qemu/raw_code.h). `files`, which may be
+  // null, holds those that are mapped, and has to outlive it.
+  KnownCode(RawFile list, RawFile generated, MappedFiles* files = nullptr)
+      : list_(std::move(list)),
+        generated_(std::move(generated)),
+        files_(files) {}
 
   void Map(const ExecMapping& mapping);
   // After a call that may have changed what is mapped.
@@ -71,6 +75,7 @@ class KnownCode {
 
   CodeListWriter list_;
   RawFile generated_;
+  MappedFiles* files_;
   GeneratedCode code_;
   std::unordered_map<uint64_t, NativeInsn> known_;  // of files
   uint64_t cleared_ = 0;                 // how often some was dropped

@@ -15,8 +15,8 @@
 #include <string>
 #include <utility>
 
+#include "common/linux/failure_report.h"
 #include "common/linux/request_table.h"
-#include "common/linux/sanitizer_report.h"
 #include "common/linux/syscall_result.h"
 #include "common/linux/syscall_table.h"
 #include "recorder/native/process_stat.h"
@@ -382,7 +382,7 @@ void NativeCalls::NoteReport(const SyscallCall& call, int64_t result) {
       std::min<uint64_t>(head.size(), static_cast<uint64_t>(result)));
   state_.has_reported |=
       state_.memory.Read(call.args[1], text.data(), text.size()) &&
-      IsOfSanitizer(text);
+      IsFailureReport(text);
 }
 
 Status NativeCalls::Log(NativeThread& thread, int64_t result,
@@ -456,7 +456,7 @@ Status NativeCalls::LetChildGo(const NativeThread& parent, Tid child) {
   if (state_.leaps != nullptr) {
     (void)state_.leaps->Leave(child);  // what stays does no harm
   }
-  return state_.process.LetGo(child);
+  return state_.LetChildGo(child);
 }
 
 Result<After> NativeCalls::Replace(NativeThread& thread) {

@@ -33,6 +33,8 @@ class NativeProgram {
   [[nodiscard]] Result<std::vector<GuestRegion>> RegionsNow(uint64_t brk);
   // Of its initial stack: where argc is.
   uint64_t stack_addr() const { return stack_addr_; }
+  // Of the program, once it is begun.
+  const std::vector<std::string>& arguments() const { return stack_.arguments; }
   // Tells its threads, and the code in `regions`, to a trace that begins here.
   void TellAnew(const std::vector<GuestRegion>& regions);
 

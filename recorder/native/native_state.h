@@ -14,6 +14,7 @@
 #include "common/linux/deviations.h"
 #include "common/os/ptrace.h"
 #include "recorder/native/before_insn.h"
+#include "recorder/native/child_taker.h"
 #include "recorder/native/kernel_view.h"
 #include "recorder/native/known_code.h"
 #include "recorder/native/leaps.h"
@@ -120,10 +121,12 @@ struct NativeState {
   // CPUID, XGETBV and RDTSC tell the truth: of a program that was told already.
   bool shows_host_cpu = false;
   ProgramCpus* cpus = nullptr;     // may be null
-  bool inputs_are_tapped = false;  // NativeLaunch's
+  bool inputs_are_tapped = false;  // NativeHow's
   // A process that `parent` has made is about to be let go, and `child`, its
   // only thread, is stopped; may be null.
   std::function<Status(Tid child, Tid parent)> on_child = {};
+  // Traces it no longer, then. Null: it goes on.
+  ChildTaker take_child = {};
   // The program had it when it was attached to: a thread that registers
   // rseq(2) is told that it has, and `on_rseq` is called.
   bool has_rseq = false;
@@ -151,8 +154,12 @@ struct NativeState {
 
   // NoteUnlogged.
   std::vector<std::string> unlogged = {};
-  bool has_reported = false;  // it put out a sanitizer's report
+  bool has_reported = false;  // it put out that it fails
 
+  // Lets a process go that a thread has made and that is as on_child has it.
+  [[nodiscard]] Status LetChildGo(Tid child) {
+    return take_child ? take_child(process, child) : process.LetGo(child);
+  }
   uint64_t CountInsns() const { return insns.value_or(now - kFirstTick); }
   CoreEncoder& EncoderOf(const NativeThread& thread) {
     return tracer->encoder(thread.core);

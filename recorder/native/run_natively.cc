@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -56,6 +57,9 @@ class NativeEnding {
       failure.kind = FailureKind::kExit;
     }
     Outcome outcome;
+    outcome.ended_ns = static_cast<uint64_t>(
+        std::chrono::steady_clock::now().time_since_epoch() /
+        std::chrono::nanoseconds(1));
     outcome.failure = failure;
     outcome.insns = state_.CountInsns();
     outcome.cores = state_.tracer->core_count();
@@ -153,32 +157,29 @@ class NativeEnding {
 
 TraceeLaunch ToTraceeLaunch(const NativeLaunch& launch) {
   const bundle::Surroundings& around = launch.surroundings;
-  return {.program = around.program,
-          .arguments = launch.command,
-          .environment = around.environment,
-          .host_cpu =
-              launch.make_run ? std::nullopt : std::optional(sched_getcpu()),
-          .tell_traps = true,
-          .prepare = [&launch, &around, parent = getpid()] {
-            launch.enter_group();
-            (void)SetLimit(RLIMIT_CORE, 0, 0);
-            (void)SetLimit(RLIMIT_STACK, around.stack_limit_bytes,
-                           RLIM_INFINITY);
-            return chdir(around.working_directory.c_str()) == 0 &&
-                   DieWithParent(parent);
-          }};
+  return {
+      .program = around.program,
+      .arguments = launch.command,
+      .environment = around.environment,
+      .host_cpu =
+          launch.how.make_run ? std::nullopt : std::optional(sched_getcpu()),
+      .tell_traps = true,
+      .prepare = [&launch, &around, parent = getpid()] {
+        launch.enter_group();
+        (void)SetLimit(RLIMIT_CORE, 0, 0);
+        (void)SetLimit(RLIMIT_STACK, around.stack_limit_bytes, RLIM_INFINITY);
+        return chdir(around.working_directory.c_str()) == 0 &&
+               DieWithParent(parent);
+      }};
 }
 
 // A process that is recorded, whatever programs it runs one after another.
 struct Recorded {
-  const PluginConfig& config;
+  const NativeHow& how;
   TracedProcess process;
   std::function<bool()> is_over = {};
-  bool inputs_are_tapped = false;
-  BeforeInsn before_insn = {};
-  LeapsMaker make_leaps = {};
-  RunMaker make_run = {};
   std::function<void(int)> on_stop = {};
+  std::function<void(const std::vector<std::string>&)> executed = {};
   // Called once the start state of the attached program is written; may be
   // null.
   std::function<void()> begun = {};
@@ -248,9 +249,12 @@ Status FreeChild(Recorded& recorded, Tid child, Tid parent) {
 }
 
 Result<NativeState> MakeState(Recorded& recorded) {
-  const PluginConfig& config = recorded.config;
+  const PluginConfig& config = recorded.how.config;
   CLEW_ASSIGN_OR_RETURN(memory,
                         GuestMemory::OpenOf(recorded.process.process()));
+  if (recorded.how.files != nullptr) {
+    recorded.how.files->Clear();
+  }
   auto limit = std::make_unique<SizeLimit>(config.size_limit_bytes);
   CLEW_ASSIGN_OR_RETURN(tracer, Tracer::Create(config, *limit));
   CLEW_ASSIGN_OR_RETURN(
@@ -261,7 +265,8 @@ Result<NativeState> MakeState(Recorded& recorded) {
   // process that runs already has read them; and where threads run at once,
   // time passes as it does.
   const bool reads_host_clock = recorded.attachment.has_value() ||
-                                recorded.inputs_are_tapped || recorded.make_run;
+                                recorded.how.inputs_are_tapped ||
+                                recorded.how.make_run;
   return NativeState{
       .config = config,
       .folder = config.folder,
@@ -269,21 +274,23 @@ Result<NativeState> MakeState(Recorded& recorded) {
       .memory = std::move(memory),
       .limit = std::move(limit),
       .tracer = std::move(tracer),
-      .code = KnownCode(std::move(list), std::move(generated)),
+      .code =
+          KnownCode(std::move(list), std::move(generated), recorded.how.files),
       .shows_host_cpu = recorded.attachment.has_value(),
       .cpus = recorded.cpus ? &*recorded.cpus : nullptr,
-      .inputs_are_tapped = recorded.inputs_are_tapped,
+      .inputs_are_tapped = recorded.how.inputs_are_tapped,
       .on_child =
           [&recorded](Tid child, Tid parent) {
             return FreeChild(recorded, child, parent);
           },
+      .take_child = recorded.how.take_child,
       .has_rseq = recorded.attachment && recorded.attachment->has_rseq(),
       .on_rseq =
           [&recorded](Tid thread, const TracedProcess::Rseq& rseq) {
             recorded.attachment->AddRseq(thread, rseq);
           },
       .on_stop = recorded.on_stop,
-      .before_insn = recorded.before_insn,
+      .before_insn = recorded.how.before_insn,
       .is_over = recorded.is_over,
       .clock = reads_host_clock
                    ? nullptr
@@ -294,11 +301,11 @@ Result<NativeState> MakeState(Recorded& recorded) {
 Result<std::unique_ptr<ProgramRun>> MakeRun(Recorded& recorded,
                                             NativeState& state,
                                             NativeProgram& program) {
-  if (recorded.make_run) {
-    return recorded.make_run(state, program);
+  if (recorded.how.make_run) {
+    return recorded.how.make_run(state, program);
   }
-  if (recorded.make_leaps) {
-    CLEW_ASSIGN_OR_RETURN(leaps, recorded.make_leaps(recorded.process));
+  if (recorded.how.make_leaps) {
+    CLEW_ASSIGN_OR_RETURN(leaps, recorded.how.make_leaps(recorded.process));
     state.leaps = std::move(leaps);
     state.hidden = state.leaps->Memory();
   }
@@ -326,6 +333,9 @@ Result<std::optional<int>> RunProgram(Recorded& recorded) {
   if (recorded.attachment && recorded.begun) {
     recorded.begun();
   }
+  if (!recorded.attachment && recorded.executed) {
+    recorded.executed(program.arguments());
+  }
   auto run = MakeRun(recorded, state, program);
   if (!run) {
     GiveBack(recorded);
@@ -345,8 +355,8 @@ Result<std::optional<int>> RunProgram(Recorded& recorded) {
   }
   NativeEnding ending(state, program, *ended);
   CLEW_ASSIGN_OR_RETURN(outcome, ending.Close(**run));
-  CLEW_ASSIGN_OR_RETURN(file,
-                        RawFile::Create(OutcomePath(recorded.config.folder)));
+  CLEW_ASSIGN_OR_RETURN(
+      file, RawFile::Create(OutcomePath(recorded.how.config.folder)));
   file.Append(FormatOutcome(outcome));
   CLEW_RETURN_IF_ERROR(file.Close());
   if (recorded.process.is_attached() && IsCutOff(outcome.failure)) {
@@ -365,56 +375,51 @@ Result<int> RunPrograms(Recorded& recorded) {
     if (status) {
       return *status;
     }
-    if (recorded.inputs_are_tapped) {
+    if (recorded.how.inputs_are_tapped) {
       return Unsupported(
           "the program replaced itself by another, and the log of inputs began "
           "with the first; record the other, or without --inputs");
     }
     recorded.attachment.reset();
-    CLEW_RETURN_IF_ERROR(RemoveRawInputs(recorded.config.folder));
+    CLEW_RETURN_IF_ERROR(RemoveRawInputs(recorded.how.config.folder));
   }
 }
 
 }  // namespace
 
 Result<int> RunNatively(const NativeLaunch& launch) {
-  auto cpus = ProgramCpus::OfLaunched(launch.config.scheduler.cores);
+  auto cpus = ProgramCpus::OfLaunched(launch.how.config.scheduler.cores);
   CLEW_ASSIGN_OR_RETURN(process, TracedProcess::Start(ToTraceeLaunch(launch)));
   cpus.Inherit(Tid(0), process.first_thread());
   CLEW_RETURN_IF_ERROR(launch.started(process.process()));
-  Recorded recorded = {.config = launch.config,
+  Recorded recorded = {.how = launch.how,
                        .process = std::move(process),
-                       .inputs_are_tapped = launch.inputs_are_tapped,
-                       .before_insn = launch.before_insn,
-                       .make_leaps = launch.make_leaps,
-                       .make_run = launch.make_run,
                        .on_stop = launch.on_stop};
-  if (!launch.make_run) {
+  if (!launch.how.make_run) {
     recorded.cpus = std::move(cpus);
   }
   return RunPrograms(recorded);
 }
 
 Result<int> RunAttached(const NativeAttach& attach) {
-  CLEW_ASSIGN_OR_RETURN(process, TracedProcess::Attach(attach.process));
-  Recorded recorded = {.config = attach.config,
+  CLEW_ASSIGN_OR_RETURN(
+      process, attach.handed_over ? TracedProcess::TakeOver(*attach.handed_over)
+                                  : TracedProcess::Attach(attach.process));
+  Recorded recorded = {.how = attach.how,
                        .process = std::move(process),
                        .is_over = attach.is_over,
-                       .inputs_are_tapped = attach.inputs_are_tapped,
-                       .before_insn = attach.before_insn,
-                       .make_leaps = attach.make_leaps,
-                       .make_run = attach.make_run,
+                       .executed = attach.executed,
                        .begun = attach.begun,
                        .ended = attach.ended};
   CLEW_ASSIGN_OR_RETURN(memory, GuestMemory::OpenOf(attach.process));
-  CLEW_ASSIGN_OR_RETURN(
-      attachment,
-      Attachment::Make(recorded.process, memory,
-                       attach.inputs_are_tapped ? Attachment::RseqIs::kKept
-                                                : Attachment::RseqIs::kEnded));
+  CLEW_ASSIGN_OR_RETURN(attachment,
+                        Attachment::Make(recorded.process, memory,
+                                         attach.how.inputs_are_tapped
+                                             ? Attachment::RseqIs::kKept
+                                             : Attachment::RseqIs::kEnded));
   recorded.uses_timers = attachment.uses_timers();
   recorded.attachment = std::move(attachment);
-  if (!attach.make_run) {
+  if (!attach.how.make_run) {
     recorded.cpus = ProgramCpus::OfAttached(recorded.process.Threads());
   }
   const Status may_go_on = attach.stopped();

@@ -4,35 +4,48 @@
 #include <sys/types.h>
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "bundle/manifest/manifest.h"
+#include "common/os/ptrace.h"
 #include "common/result.h"
 #include "recorder/native/before_insn.h"
+#include "recorder/native/child_taker.h"
 #include "recorder/native/leaps.h"
+#include "recorder/native/mapped_files.h"
 #include "recorder/native/program_run.h"
 #include "recorder/qemu/plugin_config.h"
 
 namespace clew::recorder {
 
+// How a program is recorded, launched or attached to.
+struct NativeHow {
+  PluginConfig config;
+  // Somebody else records the inputs, from when it is `started`, or `stopped`,
+  // on: every call is made as the program makes it, and start.pb says what the
+  // CPU tells.
+  bool inputs_are_tapped = false;
+  BeforeInsn before_insn = {};  // may be null
+  LeapsMaker make_leaps = {};   // null: each instruction is stepped
+  // All threads run at once, by this. Null: one after another, stepped.
+  RunMaker make_run = {};
+  ChildTaker take_child = {};  // of processes that it makes; null: they go on
+  // Of the last program that it runs; may be null.
+  MappedFiles* files = nullptr;
+};
+
 struct NativeLaunch {
+  NativeHow how;
   std::vector<std::string> command;
   bundle::Surroundings surroundings;
-  PluginConfig config;
   // Called in the child before it executes the program: only what is safe after
   // fork.
   std::function<void()> enter_group;
   // Called in the recorder when the program is at its first instruction. Its
   // error is that of the recording.
   std::function<Status(pid_t)> started;
-  // Somebody else records the inputs, from `started` on: every call is made as
-  // the program makes it, and start.pb says what the CPU tells.
-  bool inputs_are_tapped = false;
-  BeforeInsn before_insn;  // may be null
-  LeapsMaker make_leaps;   // null: each instruction is stepped
-  // All threads run at once, by this. Null: one after another, stepped.
-  RunMaker make_run;
   // Called in the recorder where a signal (SIGTSTP, SIGTTIN, SIGTTOU, SIGSTOP)
   // would have stopped the program, which goes on when this returns.
   std::function<void(int signal)> on_stop;
@@ -40,8 +53,10 @@ struct NativeLaunch {
 
 // A process that runs already.
 struct NativeAttach {
+  NativeHow how;
   int32_t process = 0;
-  PluginConfig config;
+  // It was handed over to this process; nullopt: it runs.
+  std::optional<HandedOver> handed_over;
   // Whether to end the recording, asked each turn; it goes on then unrecorded.
   std::function<bool()> is_over;
   // Called once it is stopped, and is ready to go on from where it is. Its
@@ -52,11 +67,8 @@ struct NativeAttach {
   // Called when the recording is over and the process, which is stopped, is
   // about to go on unrecorded. Its error is that of the recording.
   std::function<Status()> ended;
-  // Somebody else records the inputs, from `stopped` on: as with NativeLaunch.
-  bool inputs_are_tapped = false;
-  BeforeInsn before_insn;  // may be null
-  LeapsMaker make_leaps;   // null: each instruction is stepped
-  RunMaker make_run;       // as with NativeLaunch
+  // Called when it runs another program, with its arguments; may be null.
+  std::function<void(const std::vector<std::string>& arguments)> executed;
 };
 
 // Runs the program on this host's CPU, one instruction at a time, and leaves in

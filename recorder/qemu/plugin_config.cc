@@ -199,13 +199,13 @@ std::string FormatOutcome(const Outcome& o) {
              "\nhandovers={}"
              "\nswitches={}\nring_halves={}\nring_stopped_us={}\n"
              "ring_stopped_us_max={}\n"
-             "inputs_unknown={}\nregisters_exact={:d}\nend=1\n",
+             "inputs_unknown={}\nended_ns={}\nregisters_exact={:d}\nend=1\n",
              static_cast<int>(o.failure.kind), o.failure.signal,
              o.failure.exit_status, o.failure.thread, o.failure.ip,
              o.failure.addr, OneLine(o.refusal), OneLine(o.dropped), o.has_core,
              o.insns, o.cores, o.handovers, o.switches, o.ring.halves,
              o.ring.stopped_us, o.ring.stopped_us_max, o.inputs_unknown,
-             o.registers_exact);
+             o.ended_ns, o.registers_exact);
 }
 
 Result<Outcome> ParseOutcome(std::string_view text) {
@@ -240,6 +240,7 @@ Result<Outcome> ParseOutcome(std::string_view text) {
   CLEW_RETURN_IF_ERROR(
       fields.Number("ring_stopped_us_max", o.ring.stopped_us_max));
   CLEW_RETURN_IF_ERROR(fields.Number("inputs_unknown", o.inputs_unknown));
+  CLEW_RETURN_IF_ERROR(fields.Number("ended_ns", o.ended_ns));
   CLEW_RETURN_IF_ERROR(fields.Number("registers_exact", o.registers_exact));
   CLEW_RETURN_IF_ERROR(ParsePhrases(fields, "unlogged", o.unlogged_inputs));
   CLEW_RETURN_IF_ERROR(ParsePhrases(fields, "deviation", o.deviations));

@@ -78,6 +78,8 @@ struct Outcome {
   uint64_t switches = 0;
   RingUse ring = {};
   uint64_t inputs_unknown = 0;
+  // When, by CLOCK_MONOTONIC: before anybody could see the end; 0: not known.
+  uint64_t ended_ns = 0;
   bool registers_exact = true;  // in the core dump, of every thread
   std::vector<std::string> unlogged_inputs;  // as in bundle.proto
   std::vector<std::string> deviations;       // as there, too

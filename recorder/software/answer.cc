@@ -1,7 +1,15 @@
 #include "recorder/software/answer.h"
 
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
 #include <concepts>
 #include <cstdint>
+#include <cstring>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -9,10 +17,14 @@
 #include "common/byte_builder.h"
 #include "common/byte_reader.h"
 #include "common/inputs.h"
+#include "common/os/child_process.h"
 #include "common/units.h"
 
 namespace clew::recorder {
 namespace {
+
+// An answer has nothing that could take more: names of some instructions.
+constexpr uint64_t kAnswerBytesMax = uint64_t{64} << 20;
 
 // Writer and Reader carry a value to or from bytes, so that each field is named
 // once, for both.
@@ -158,8 +170,10 @@ Status Carry(Codec& codec, RecordOutcome& outcome) {
       codec, outcome.failure, outcome.kept, outcome.dropped, outcome.insns,
       outcome.handovers, outcome.switches, outcome.pt_bytes,
       outcome.ring.halves, outcome.ring.stopped_us, outcome.ring.stopped_us_max,
-      outcome.seed, outcome.stopped_ms, outcome.inputs_unknown));
+      outcome.seed, outcome.stopped_ms, outcome.inputs_unknown,
+      outcome.ended_ns, outcome.process, outcome.child));
   CLEW_RETURN_IF_ERROR(CarryList(codec, outcome.deviations));
+  CLEW_RETURN_IF_ERROR(CarryList(codec, outcome.unrecorded));
   CLEW_RETURN_IF_ERROR(CarryList(codec, outcome.unknown_insns));
   return CarryList(codec, outcome.left);
 }
@@ -181,7 +195,75 @@ Status CarryAnswer(Codec& codec, Result<RecordOutcome>& answer) {
   return is_outcome ? Carry(codec, *answer) : Carry(codec, answer.error());
 }
 
+bool SendAll(int socket, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t sent = send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (sent < 0 && errno != EINTR) {
+      return false;
+    }
+    bytes = bytes.subspan(sent < 0 ? 0 : static_cast<size_t>(sent));
+  }
+  return true;
+}
+
 }  // namespace
+
+Result<Helper> ForkHelper(const std::string& what) {
+  std::array<int, 2> ends = {};
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
+    return SystemError(errno, fmt::format("cannot make a socket for {}", what));
+  }
+  Fd ours(ends[0]);
+  Fd its(ends[1]);
+  const pid_t parent = getpid();
+  const pid_t process = fork();
+  if (process < 0) {
+    return SystemError(errno,
+                       fmt::format("cannot make a process for {}", what));
+  }
+  if (process == 0 && !DieWithParent(parent)) {
+    _exit(kExitEnvironment);
+  }
+  return Helper{.process = process,
+                .socket = std::move(process == 0 ? its : ours)};
+}
+
+bool SendAnswer(int socket, const Result<RecordOutcome>& answer) {
+  const std::vector<std::byte> bytes = FormatAnswer(answer);
+  const uint64_t size = bytes.size();
+  return SendAll(socket, std::as_bytes(std::span(&size, 1))) &&
+         SendAll(socket, bytes);
+}
+
+bool AnswerReader::ReadFrom(int socket, bool may_block) {
+  std::array<std::byte, 4096> chunk;
+  const ssize_t got =
+      recv(socket, chunk.data(), chunk.size(), may_block ? 0 : MSG_DONTWAIT);
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
+    return true;
+  }
+  if (got <= 0) {
+    return false;
+  }
+  received_.insert(received_.end(), chunk.begin(), chunk.begin() + got);
+  return true;
+}
+
+std::optional<Result<RecordOutcome>> AnswerReader::Take() {
+  uint64_t size_untrusted = 0;
+  if (received_.size() < sizeof(size_untrusted)) {
+    return std::nullopt;
+  }
+  std::memcpy(&size_untrusted, received_.data(), sizeof(size_untrusted));
+  const auto body = std::span(received_).subspan(sizeof(size_untrusted));
+  if (size_untrusted <= kAnswerBytesMax && body.size() < size_untrusted) {
+    return std::nullopt;
+  }
+  // One that is too large is not what it says it is, and is told as that.
+  auto answer = ParseAnswer(body);
+  received_.clear();
+  return answer;
+}
 
 std::vector<std::byte> FormatAnswer(const Result<RecordOutcome>& answer) {
   Writer writer;

@@ -36,7 +36,7 @@ uint64_t FileBytes(const std::string& path) {
 
 // All files that an event says were mapped executable, once each.
 Result<std::map<std::string, BundleImage>> FindImages(
-    const std::string& events_path) {
+    const std::string& events_path, const MappedFiles& files) {
   std::map<std::string, BundleImage> images;
   CLEW_RETURN_IF_ERROR(
       ForEachRawEvent(events_path, [&](const RawEvent& event) -> Status {
@@ -44,7 +44,10 @@ Result<std::map<std::string, BundleImage>> FindImages(
             images.contains(event.text)) {
           return {};
         }
-        CLEW_ASSIGN_OR_RETURN(image, DescribeImage(event.text));
+        const std::string file = files.PathOf(event.text);
+        CLEW_ASSIGN_OR_RETURN(image, file == event.text
+                                         ? DescribeImage(file)
+                                         : DescribeImageAs(event.text, file));
         images.emplace(event.text, image);
         return {};
       }));
@@ -217,8 +220,10 @@ Status AddReplay(BundleWriter& bundle, const Outcome& outcome, bool is_tapped) {
 }  // namespace
 
 Result<uint64_t> Assemble(BundleWriter& bundle, const RecordOptions& options,
-                          const PluginConfig& config, const Outcome& outcome) {
-  CLEW_ASSIGN_OR_RETURN(images, FindImages(RawEventsPath(config.folder)));
+                          const PluginConfig& config, const Outcome& outcome,
+                          const MappedFiles& files) {
+  CLEW_ASSIGN_OR_RETURN(images,
+                        FindImages(RawEventsPath(config.folder), files));
   CLEW_ASSIGN_OR_RETURN(generated,
                         MakeGeneratedImage(RawCodePath(config.folder)));
   CLEW_RETURN_IF_ERROR(AddGenerated(bundle, generated, images));

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <utility>
 
 #include "bundle/manifest/bundle_writer.h"
@@ -15,6 +16,7 @@
 #include "recorder/native/run_natively.h"
 #include "recorder/qemu/plugin_config.h"
 #include "recorder/software/assemble.h"
+#include "recorder/software/child_recorders.h"
 #include "recorder/software/launch.h"
 #include "recorder/software/raw_events.h"
 #include "recorder/software/repeat.h"
@@ -34,6 +36,8 @@ constexpr size_t kCommandBytesMax = 64 << 10;
 constexpr uint32_t kTscTicksPerCrystalTick = 64;
 constexpr uint32_t kMtcPeriodUnderQemu = 6;
 constexpr uint32_t kMtcPeriodByStep = 3;
+// Below that of the bundle that is being made.
+constexpr const char* kChildrenFolder = "children";
 
 template <class T>
 Status CheckRange(const char* name, T value, T least, T most) {
@@ -202,6 +206,8 @@ struct Ran {
   Outcome outcome;
   std::vector<pid_t> left;
   uint64_t stopped_ms = 0;
+  // Of the last program that it ran; empty: it runs none but the first.
+  std::vector<std::string> executed = {};
 };
 
 // Null: each instruction is stepped.
@@ -223,23 +229,46 @@ RunMaker RunFor(const RecordOptions& options) {
   };
 }
 
+// Null: they go on.
+ChildTaker TakerOf(ChildRecorders* children) {
+  if (children == nullptr) {
+    return nullptr;
+  }
+  return [children](TracedProcess& process, Tid child) {
+    return children->Take(process, child);
+  };
+}
+
+NativeHow How(const RecordOptions& options, const PluginConfig& config,
+              const Inputs& inputs, ChildRecorders* children,
+              MappedFiles& files) {
+  return {.config = config,
+          .inputs_are_tapped = inputs.are_tapped(),
+          .before_insn = options.before_insn,
+          .make_leaps = LeapsFor(options),
+          .make_run = RunFor(options),
+          .take_child = TakerOf(children),
+          .files = &files};
+}
+
 Result<Ran> Attach(const RecordOptions& options, const PluginConfig& config,
-                   Inputs& inputs) {
+                   Inputs& inputs, ChildRecorders* children,
+                   MappedFiles& files) {
   Ran ran;
   CLEW_RETURN_IF_ERROR(inputs.Open(options.process));
   const uint64_t before_ms = NowMs();
   CLEW_ASSIGN_OR_RETURN(
       wait_status,
-      RunAttached({.process = options.process,
-                   .config = config,
-                   .is_over = options.is_over,
-                   .stopped = [&] { return inputs.Start(); },
-                   .begun = [&] { ran.stopped_ms = NowMs() - before_ms; },
-                   .ended = [&] { return inputs.Finish(); },
-                   .inputs_are_tapped = inputs.are_tapped(),
-                   .before_insn = options.before_insn,
-                   .make_leaps = LeapsFor(options),
-                   .make_run = RunFor(options)}));
+      RunAttached(
+          {.how = How(options, config, inputs, children, files),
+           .process = options.process,
+           .handed_over = options.handed_over,
+           .is_over = options.is_over,
+           .stopped = [&] { return inputs.Start(); },
+           .begun = [&] { ran.stopped_ms = NowMs() - before_ms; },
+           .ended = [&] { return inputs.Finish(); },
+           .executed =
+               [&](const auto& arguments) { ran.executed = arguments; }}));
   CLEW_ASSIGN_OR_RETURN(outcome, ReadOutcome(config, wait_status));
   ran.outcome = std::move(outcome);
   return ran;
@@ -247,23 +276,20 @@ Result<Ran> Attach(const RecordOptions& options, const PluginConfig& config,
 
 // Returns the wait status.
 Result<int> RunCommand(const RecordOptions& options, const PluginConfig& config,
-                       ProgramGroup& group, const Inputs& inputs) {
+                       ProgramGroup& group, const Inputs& inputs,
+                       ChildRecorders* children, MappedFiles& files) {
   const bundle::Surroundings surroundings =
       options.surroundings.value_or(bundle::Surroundings());
   if (options.source != SoftwareSource::kQemu) {
-    return RunNatively({.command = options.command,
+    return RunNatively({.how = How(options, config, inputs, children, files),
+                        .command = options.command,
                         .surroundings = surroundings,
-                        .config = config,
                         .enter_group = [&] { group.EnterInChild(); },
                         .started = [&](pid_t pid) -> Status {
                           group.Add(pid);
                           CLEW_RETURN_IF_ERROR(inputs.Open(pid));
                           return inputs.Start();
                         },
-                        .inputs_are_tapped = inputs.are_tapped(),
-                        .before_insn = options.before_insn,
-                        .make_leaps = LeapsFor(options),
-                        .make_run = RunFor(options),
                         .on_stop = [&](int signal) { group.OnStop(signal); }});
   }
   return RunUnderQemu({.command = options.command,
@@ -274,9 +300,10 @@ Result<int> RunCommand(const RecordOptions& options, const PluginConfig& config,
 }
 
 Result<Ran> Launch(const RecordOptions& options, const PluginConfig& config,
-                   const Inputs& inputs) {
+                   const Inputs& inputs, ChildRecorders* children,
+                   MappedFiles& files) {
   CLEW_ASSIGN_OR_RETURN(group, ProgramGroup::Make());
-  const auto ran = RunCommand(options, config, group, inputs);
+  const auto ran = RunCommand(options, config, group, inputs, children, files);
   if (!ran) {
     CLEW_RETURN_IF_ERROR(CheckFolder(config));  // else that is why
     return std::unexpected(ran.error());
@@ -293,7 +320,8 @@ Result<Ran> Launch(const RecordOptions& options, const PluginConfig& config,
   return Ran{.outcome = *outcome, .left = std::move(left)};
 }
 
-Result<Ran> Run(const RecordOptions& options, const PluginConfig& config) {
+Result<Ran> Run(const RecordOptions& options, const PluginConfig& config,
+                ChildRecorders* children, MappedFiles& files) {
   std::unique_ptr<InputTap> tap;
   if (options.make_tap) {
     CLEW_ASSIGN_OR_RETURN(
@@ -301,9 +329,10 @@ Result<Ran> Run(const RecordOptions& options, const PluginConfig& config) {
     tap = std::move(made);
   }
   Inputs inputs(std::move(tap));
-  CLEW_ASSIGN_OR_RETURN(ran, options.process != 0
-                                 ? Attach(options, config, inputs)
-                                 : Launch(options, config, inputs));
+  CLEW_ASSIGN_OR_RETURN(ran,
+                        options.process != 0
+                            ? Attach(options, config, inputs, children, files)
+                            : Launch(options, config, inputs, children, files));
   if (inputs.are_tapped()) {
     CLEW_RETURN_IF_ERROR(inputs.Finish());
     ran.outcome.inputs_unknown = inputs.unknown();
@@ -317,7 +346,7 @@ Result<Ran> Run(const RecordOptions& options, const PluginConfig& config) {
 Result<RecordOutcome> Record(const RecordOptions& given) {
   CLEW_RETURN_IF_ERROR(CheckOptions(given));
   RecordOptions options = given;
-  if (options.process != 0) {
+  if (options.process != 0) {  // its parent's, of one that was just made
     options.command = CommandLineOf(fmt::format("/proc/{}", options.process),
                                     kCommandBytesMax);
   } else {
@@ -332,8 +361,18 @@ Result<RecordOutcome> Record(const RecordOptions& given) {
   CLEW_ASSIGN_OR_RETURN(config, MakeSession(options, bundle.folder()));
   CLEW_RETURN_IF_ERROR(
       bundle.files().CreateDirectory(RawFolder(bundle.folder())));
-  CLEW_ASSIGN_OR_RETURN(ran, Run(options, config));
+  MappedFiles files;
+  std::optional<ChildRecorders> children;
+  if (options.with_children) {
+    children.emplace(options, bundle.folder() + "/" + kChildrenFolder,
+                     [&] { files.Clear(); });
+  }
+  CLEW_ASSIGN_OR_RETURN(
+      ran, Run(options, config, children ? &*children : nullptr, files));
   const Outcome& outcome = ran.outcome;
+  if (!ran.executed.empty()) {
+    options.command = ran.executed;
+  }
   if (outcome.cores != 0) {
     config.scheduler.cores = outcome.cores;
   }
@@ -349,15 +388,37 @@ Result<RecordOutcome> Record(const RecordOptions& given) {
                        .inputs_unknown = outcome.inputs_unknown,
                        .deviations = outcome.deviations,
                        .unknown_insns = {},
-                       .left = std::move(ran.left)};
-  result.kept =
-      !options.keep_only_if_failed || result.failure.kind != FailureKind::kNone;
+                       .left = std::move(ran.left),
+                       .ended_ns = outcome.ended_ns};
+  const bool has_failed = options.handed_over
+                              ? IsFailureOfChild(result.failure)
+                              : result.failure.kind != FailureKind::kNone;
+  if (children) {
+    const ChildRecorders::Children all = children->Collect();
+    result.unrecorded = all.unrecorded;
+    if (const ChildRecorders::Failed* const failed =
+            ChooseFailure(result, all.failed, options.fail_on)) {
+      RecordOutcome of_child = failed->run;
+      of_child.unrecorded = all.unrecorded;
+      CLEW_RETURN_IF_ERROR(bundle.PublishInner(
+          fmt::format("{}/{}", kChildrenFolder, BundleOfChild(failed->child))));
+      return of_child;
+    }
+    std::error_code error;
+    std::filesystem::remove_all(bundle.folder() + "/" + kChildrenFolder, error);
+  }
+  result.kept = !options.keep_only_if_failed || has_failed;
   if (!result.kept) {
     return result;
   }
   CLEW_ASSIGN_OR_RETURN(unknown, FindUnknownInsns(options, bundle.folder()));
   result.unknown_insns = std::move(unknown);
-  CLEW_ASSIGN_OR_RETURN(pt_bytes, Assemble(bundle, options, config, outcome));
+  if (options.handed_over) {
+    result.process = options.process;
+    result.child = fmt::format("{}", fmt::join(options.command, " "));
+  }
+  CLEW_ASSIGN_OR_RETURN(pt_bytes,
+                        Assemble(bundle, options, config, outcome, files));
   result.pt_bytes = pt_bytes;
   CLEW_RETURN_IF_ERROR(bundle.Publish());
   return result;

@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -80,6 +81,14 @@ struct RecordOptions {
   // Null: by ptrace.
   InputTapMaker make_tap;
   std::string plugin_path;  // of clew-qemu-plugin.so
+  // With kStep and kTracer: the processes that the program makes are recorded,
+  // too, and theirs, each as one that runs already is, until the program has
+  // ended. The bundle is of the first that fails (ChooseFailure).
+  bool with_children = false;
+  // Of a child, by ChildRecorders: `process` as it was handed over, and what
+  // says that the program has ended.
+  std::optional<HandedOver> handed_over;
+  std::atomic<bool>* is_over_for_children = nullptr;
   // For tests. The first is as PluginConfig::turns_path; the other one, with
   // kStep, may be null.
   std::string turns_path;
@@ -110,6 +119,12 @@ struct RecordOutcome {
   std::vector<UnknownInsn> unknown_insns;
   // Processes that the program started, that are in its group and still run.
   std::vector<pid_t> left;
+  uint64_t ended_ns = 0;  // Outcome's
+  // The process and command line of the child that this is of; 0, empty: of the
+  // program.
+  int32_t process = 0;
+  std::string child = {};
+  std::vector<std::string> unrecorded = {};  // children, and why, for people
 };
 
 // Runs the command and makes a bundle of the run, or attaches to a process that

@@ -24,39 +24,9 @@
 namespace clew::recorder {
 namespace {
 
-// An answer has nothing that could take more: names of some instructions.
-constexpr uint64_t kAnswerBytesMax = uint64_t{64} << 20;
 // A process that was killed goes as soon as the kernel lets it. Longer: it is
 // left to go by itself.
 constexpr double kEndMax_s = 60;
-
-// In the worker. Returns false if the other end is gone.
-bool SendAll(int socket, std::span<const std::byte> bytes) {
-  while (!bytes.empty()) {
-    const ssize_t sent = send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    if (sent < 0 && errno != EINTR) {
-      return false;
-    }
-    bytes = bytes.subspan(sent < 0 ? 0 : static_cast<size_t>(sent));
-  }
-  return true;
-}
-
-bool SendAnswer(int socket, const Result<RecordOutcome>& answer) {
-  const std::vector<std::byte> bytes = FormatAnswer(answer);
-  const uint64_t size = bytes.size();
-  return SendAll(socket, std::as_bytes(std::span(&size, 1))) &&
-         SendAll(socket, bytes);
-}
-
-std::optional<uint64_t> ReceiveSeed(int socket) {
-  uint64_t seed = 0;
-  ssize_t got = 0;
-  do {
-    got = recv(socket, &seed, sizeof(seed), MSG_WAITALL);
-  } while (got < 0 && errno == EINTR);
-  return got == sizeof(seed) ? std::optional(seed) : std::nullopt;
-}
 
 // A run by the tracer or by steps stays on the CPU where it begins
 // (TraceeLaunch::host_cpu). Where it cannot be had, the run is slower.
@@ -84,7 +54,7 @@ bool TakeNoInput() {
 [[noreturn]] void Work(RecordOptions options, int socket) {
   const std::string folder = options.output;
   options.keep_only_if_failed = true;
-  while (const auto seed = ReceiveSeed(socket)) {
+  while (const auto seed = ReceiveValue<uint64_t>(socket)) {
     options.seed = *seed;
     options.output = folder + "/" + BundleOfSeed(*seed);
     if (!SendAnswer(socket, Record(options))) {
@@ -121,36 +91,25 @@ std::string BundleOfSeed(uint64_t seed) { return fmt::format("seed{}", seed); }
 
 Result<SeedWorker> SeedWorker::Start(const RecordOptions& options, size_t index,
                                      const std::function<void()>& in_child) {
-  std::array<int, 2> ends = {};
-  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
-    return SystemError(errno, "cannot make a socket for a run of --jobs");
+  CLEW_ASSIGN_OR_RETURN(helper, ForkHelper("a run of --jobs"));
+  if (helper.process != 0) {
+    return SeedWorker(helper.process, std::move(helper.socket));
   }
-  Fd ours(ends[0]);
-  const Fd its(ends[1]);
-  const pid_t parent = getpid();
-  const pid_t process = fork();
-  if (process < 0) {
-    return SystemError(errno, "cannot make a process for a run of --jobs");
-  }
-  if (process > 0) {
-    return SeedWorker(process, std::move(ours));
-  }
-  ours.Close();
   in_child();
-  if (!DieWithParent(parent) || setsid() < 0 || !TakeNoInput()) {
+  if (setsid() < 0 || !TakeNoInput()) {
     _exit(kExitEnvironment);
   }
   if (options.source != SoftwareSource::kQemu && !options.is_free) {
     TakeOwnCpu(index);
   }
-  Work(options, its.get());
+  Work(options, helper.socket.get());
 }
 
 SeedWorker::SeedWorker(SeedWorker&& other) noexcept
     : process_(std::exchange(other.process_, 0)),
       socket_(std::move(other.socket_)),
       seed_(other.seed_),
-      received_(std::move(other.received_)) {}
+      answer_(std::move(other.answer_)) {}
 
 // One that has died is found by Receive.
 void SeedWorker::Begin(uint64_t seed) {
@@ -159,29 +118,10 @@ void SeedWorker::Begin(uint64_t seed) {
 }
 
 std::optional<Result<RecordOutcome>> SeedWorker::Receive() {
-  std::array<std::byte, 4096> chunk;
-  const ssize_t got =
-      recv(socket_.get(), chunk.data(), chunk.size(), MSG_DONTWAIT);
-  if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
-    return std::nullopt;
-  }
-  if (got <= 0) {
+  if (!answer_.ReadFrom(socket_.get(), false)) {
     return std::unexpected(HowItDied());
   }
-  received_.insert(received_.end(), chunk.begin(), chunk.begin() + got);
-  uint64_t size_untrusted = 0;
-  if (received_.size() < sizeof(size_untrusted)) {
-    return std::nullopt;
-  }
-  std::memcpy(&size_untrusted, received_.data(), sizeof(size_untrusted));
-  const auto body = std::span(received_).subspan(sizeof(size_untrusted));
-  if (size_untrusted <= kAnswerBytesMax && body.size() < size_untrusted) {
-    return std::nullopt;
-  }
-  // One that is too large is not what it says it is, and is told as that.
-  auto answer = ParseAnswer(body);
-  received_.clear();
-  return answer;
+  return answer_.Take();
 }
 
 // It has closed its socket; so it is about to end, if it has not.

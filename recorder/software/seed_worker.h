@@ -12,6 +12,7 @@
 
 #include "common/os/fd.h"
 #include "common/result.h"
+#include "recorder/software/answer.h"
 #include "recorder/software/record.h"
 
 namespace clew::recorder {
@@ -61,7 +62,7 @@ class SeedWorker {
   pid_t process_;  // 0: it was ended
   Fd socket_;
   uint64_t seed_ = 0;
-  std::vector<std::byte> received_;
+  AnswerReader answer_;
 };
 
 // Where a worker makes the bundle of that seed's run: below its folder.

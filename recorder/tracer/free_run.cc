@@ -287,9 +287,12 @@ Status FreeRun::OnFork(Tid parent, Tid child) {
       thread != nullptr && threads_.StateOf(*thread).tell.is_forking != 0;
   CLEW_RETURN_IF_ERROR(process_.Continue(parent, 0));
   CLEW_RETURN_IF_ERROR(process_.Wait(child, true));
-  return leaves ? FreeProcess(process_, child, shared_,
-                              [&] { return state_.on_child(child, parent); })
-                : process_.LetGo(child);
+  if (!leaves) {
+    return process_.LetGo(child);
+  }
+  return FreeProcess(
+      process_, child, shared_, [&] { return state_.on_child(child, parent); },
+      [&] { return state_.LetChildGo(child); });
 }
 
 Status FreeRun::OnGone(Tid tid) {

@@ -84,6 +84,7 @@ Status Bring(NativeState& state, const std::vector<Before>& threads,
   TracedProcess& process = state.process;
   SharedHeader& header = shared.header();
   header.tells_inputs = 1;
+  header.hands_over = state.take_child ? 1 : 0;
   header.answers_rseq = state.has_rseq ? 1 : 0;
   FillRules(shared.rules());
   CLEW_RETURN_IF_ERROR(Inject(process, shared));

@@ -94,7 +94,8 @@ Status LeaveRuntime(TracedProcess& process, Tid thread,
 }
 
 Status FreeProcess(TracedProcess& process, Tid child, SharedMemory& shared,
-                   const std::function<Status()>& undo) {
+                   const std::function<Status()>& undo,
+                   const std::function<Status()>& let_go) {
   CLEW_RETURN_IF_ERROR(process.Continue(child, 0));
   CLEW_ASSIGN_OR_RETURN(slot, WaitForParked(process, child, shared));
   if (slot == nullptr) {
@@ -107,7 +108,7 @@ Status FreeProcess(TracedProcess& process, Tid child, SharedMemory& shared,
   CLEW_RETURN_IF_ERROR(undo());
   CLEW_RETURN_IF_ERROR(TakeOut(process, child, shared));
   SharedMemory::Free(*slot);
-  return process.LetGo(child);
+  return let_go();
 }
 
 }  // namespace clew::tracer

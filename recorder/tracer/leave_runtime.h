@@ -30,10 +30,12 @@ uint64_t ProgramMask(const SignalState& signals, uint64_t mask);
 
 // Lets a forked process, which parks before it begins
 // (SharedHeader::tells_inputs), go on in the program without the runtime.
-// `undo` is called before that is unmapped.
+// `undo` is called before that is unmapped, `let_go` once it is all the
+// program's: it is to trace it no longer.
 [[nodiscard]] Status FreeProcess(TracedProcess& process, Tid child,
                                  SharedMemory& shared,
-                                 const std::function<Status()>& undo);
+                                 const std::function<Status()>& undo,
+                                 const std::function<Status()>& let_go);
 
 }  // namespace clew::tracer
 

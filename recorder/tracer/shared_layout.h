@@ -164,7 +164,7 @@ struct ToldCall {
   uint32_t has_returned = 0;
   uint32_t has_output = 0;
   Untold untold = Untold::kNothing;
-  uint32_t is_report = 0;  // what it put out is of a sanitizer
+  uint32_t is_report = 0;  // it put out that it fails
 };
 
 // The frame is in the writes.
@@ -446,6 +446,9 @@ struct SharedHeader {
   // those of processes that have no memory of the first one: a process that it
   // forks goes on without the runtime, and parks where it begins.
   uint32_t tells_inputs = 0;
+  // The processes that the recorded one makes are recorded by others: one that
+  // vfork made has memory of its own.
+  uint32_t hands_over = 0;
   // They are to stop at their next boundary.
   std::atomic<uint32_t> is_stopping;
   // rseq(2) is answered as if it were made: a thread of a program that has it

@@ -19,9 +19,9 @@
 #include <span>
 
 #include "common/digest.h"
+#include "common/linux/failure_report.h"
 #include "common/linux/ioctl_size.h"
 #include "common/linux/robust_list.h"
-#include "common/linux/sanitizer_report.h"
 #include "common/x86/page.h"
 #include "recorder/tracer/runtime/call.h"
 #include "recorder/tracer/runtime/signals.h"
@@ -359,7 +359,7 @@ struct Output {
   bool is_to_error = false;  // standard error
   uint64_t bytes = 0;
   uint64_t digest = kEmptyDigest;
-  bool is_report = false;  // of a sanitizer
+  bool is_report = false;  // that it fails
 };
 
 // Returns whether all could be read.
@@ -373,7 +373,7 @@ bool AddTo(Output& output, ThreadState& thread, uint64_t addr, uint64_t bytes) {
     }
     if (output.is_to_error && output.bytes == 0) {
       output.is_report =
-          IsOfSanitizer(part.first(std::min(part.size(), kReportBytesMax)));
+          IsFailureReport(part.first(std::min(part.size(), kReportBytesMax)));
     }
     output.digest = Digest(std::as_bytes(part), output.digest);
     output.bytes += part.size();

@@ -258,14 +258,15 @@ uint64_t CloneProcess(ThreadState& thread, uint64_t number,
   if (number == SYS_clone3) {
     // The runtime goes on on its own stack, which the child has a copy of.
     CloneArgs asked(arguments);
+    asked.args.flags = request.flags;
     asked.args.stack = 0;
     asked.args.stack_size = 0;
     result = Call(number, AddrOf(&asked.args), asked.bytes);
   } else if (number == SYS_clone) {
-    result =
-        Call(number, arguments[0], 0, arguments[2], arguments[3], arguments[4]);
+    result = Call(number, request.flags, 0, arguments[2], arguments[3],
+                  arguments[4]);
   } else {
-    result = Call(number);
+    result = Call(SYS_clone, request.flags | SIGCHLD);
   }
   if (!IsError(result) && !leaves) {
     runtime.shares_tables = true;
@@ -312,7 +313,12 @@ uint64_t Clone(ThreadState& thread, uint64_t number,
                std::min<uint64_t>(arguments[1], sizeof(clone_args)))) {
     return static_cast<uint64_t>(-EFAULT);
   }
-  const Request request = RequestOf(number, arguments);
+  Request request = RequestOf(number, arguments);
+  constexpr uint64_t kVfork = CLONE_VM | CLONE_VFORK;
+  if (IsRecorded(thread) && RuntimeOf(thread).shared->hands_over != 0 &&
+      (request.flags & (kVfork | CLONE_THREAD)) == kVfork) {
+    request.flags &= ~uint64_t{CLONE_VM};
+  }
   WakeRecorder(*RuntimeOf(thread).shared);  // which hears of what is made
   return (request.flags & CLONE_VM) != 0
              ? CloneThread(thread, number, arguments, request)

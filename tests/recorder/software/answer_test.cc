@@ -36,7 +36,11 @@ RecordOutcome FullOutcome() {
                                   .bytes = {std::byte{0x0f}, std::byte{0xff}}},
                          .place = "libfoo.so+0x7"},
                         {.insn = {}, .place = {}}},
-      .left = {8, 9}};
+      .left = {8, 9},
+      .ended_ns = 13,
+      .process = 14,
+      .child = "worker 1",
+      .unrecorded = {"process 15: refused", ""}};
 }
 
 void ExpectEqual(const RecordOutcome& a, const RecordOutcome& b) {
@@ -59,6 +63,10 @@ void ExpectEqual(const RecordOutcome& a, const RecordOutcome& b) {
     EXPECT_EQ(a.unknown_insns[i].place, b.unknown_insns[i].place);
   }
   EXPECT_EQ(a.left, b.left);
+  EXPECT_EQ(a.ended_ns, b.ended_ns);
+  EXPECT_EQ(a.process, b.process);
+  EXPECT_EQ(a.child, b.child);
+  EXPECT_EQ(a.unrecorded, b.unrecorded);
 }
 
 TEST(AnswerTest, AnOutcomeArrivesWithAllItsFields) {

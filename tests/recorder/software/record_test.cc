@@ -614,6 +614,9 @@ TEST(FailOnTest, PanicsAndReportsCountByDefault) {
   for (int32_t status = 0; status < 256; ++status) {
     EXPECT_EQ(FailOn().Matches(status, false), status == 101 || status == 2);
     EXPECT_EQ(FailOn().Matches(status, true), status != 0);
+    constexpr FailOn kOfChildren = {.rule = FailOn::Rule::kReports};
+    EXPECT_EQ(kOfChildren.Matches(status, false), status == 101);
+    EXPECT_EQ(kOfChildren.Matches(status, true), status != 0);
     EXPECT_FALSE(ParseFailOn("never")->Matches(status, true));
   }
 }

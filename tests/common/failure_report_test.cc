@@ -1,7 +1,8 @@
-// Goal: what a sanitizer reports is told from what else programs put out to
-// standard error. Method: lines as GCC 12 and clang 19 print them, whole,
-// within others, and cut anywhere; and what is like them. Oracle: written down.
-#include "common/linux/sanitizer_report.h"
+// Goal: what a sanitizer or a panic reports is told from what else programs put
+// out to standard error. Method: lines as GCC 12, clang 19 and Go 1.19 print
+// them, whole, within others, and cut anywhere; and what is like them. Oracle:
+// written down.
+#include "common/linux/failure_report.h"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +13,7 @@ namespace clew {
 namespace {
 
 bool Is(std::string_view text) {
-  return IsOfSanitizer(
+  return IsFailureReport(
       {reinterpret_cast<const uint8_t*>(text.data()), text.size()});
 }
 
@@ -29,7 +30,7 @@ Report Of(std::string_view text, std::string_view part) {
   return {text, Behind(text, part)};
 }
 
-TEST(SanitizerReportTest, ReportsAreKnownOnceTheirNameIsThere) {
+TEST(FailureReportTest, ReportsAreKnownOnceTheirNameIsThere) {
   const Report reports[] = {
       Of("==7==ERROR: AddressSanitizer: heap-use-after-free on address "
          "0x602000000010 at pc 0x55555555526f\n",
@@ -55,7 +56,12 @@ TEST(SanitizerReportTest, ReportsAreKnownOnceTheirNameIsThere) {
   }
 }
 
-TEST(SanitizerReportTest, NothingElseIsOne) {
+TEST(FailureReportTest, PanicsBeginWithAPiece) {
+  EXPECT_TRUE(Is("panic: "));
+  EXPECT_TRUE(Is("fatal error: "));
+}
+
+TEST(FailureReportTest, NothingElseIsOne) {
   for (const char* text : {
            "",
            "\n",
@@ -63,6 +69,8 @@ TEST(SanitizerReportTest, NothingElseIsOne) {
            "AddressSanitizer:DEADLYSIGNAL\n",
            "panic: runtime error: index out of range [5] with length 3\n",
            ": runtime error: division by zero\n",
+           "panic: no coffee\n",
+           "bank.c:1:10: fatal error: bank.h: No such file or directory\n",
            "SUMMARY: 3 tests failed\n",
            "bank: bank.c:62: main: Assertion `a == b' failed.\n",
        }) {
