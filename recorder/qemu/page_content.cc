@@ -192,18 +192,15 @@ void PageContent::ReadEntriesFrom(uint64_t addr, uint64_t end) {
     for (const uint64_t entry : told) {
       any |= entry;
     }
-    for (const uint64_t entry : told) {
-      if ((any & kPresentOrSwapped) == 0) {
-        break;
+    if ((any & kPresentOrSwapped) != 0) {
+      for (size_t i = 0; i < told.size(); ++i) {
+        if ((told[i] & kPresentOrSwapped) != 0) {
+          const uint64_t page = known_end_ + i * kPageBytes;
+          AddTo(there_, page, page + kPageBytes);
+        }
       }
-      if ((entry & kPresentOrSwapped) != 0) {
-        AddTo(there_, known_end_, known_end_ + kPageBytes);
-      }
-      known_end_ += kPageBytes;
     }
-    if ((any & kPresentOrSwapped) == 0) {
-      known_end_ += told.size() * kPageBytes;
-    }
+    known_end_ += told.size() * kPageBytes;
   }
 }
 
