@@ -430,6 +430,20 @@ Status CheckFree(const Command& command, const RecordOptions& options) {
                                name);
 }
 
+// A child is not launched, and one log of inputs is of one process.
+Status CheckChildren(const Command& command, const RecordOptions& options) {
+  if (!options.record.with_children) {
+    return {};
+  }
+  if (options.source == "qemu") {
+    return InvalidArgument("--children is not for --source qemu");
+  }
+  return command.CountOf("--inputs") == 0
+             ? Status()
+             : InvalidArgument(
+                   "--children is not for --inputs: leave out one of them");
+}
+
 // A process that was attached to and runs on.
 bool WasLetGo(const RecordOptions& options,
               const recorder::RecordOutcome& outcome) {
@@ -487,6 +501,10 @@ int RunRecord(const Command& command, RecordOptions& options) {
   const Status is_free = CheckFree(command, options);
   if (!is_free) {
     return ReportError(is_free.error());
+  }
+  const Status has_children = CheckChildren(command, options);
+  if (!has_children) {
+    return ReportError(has_children.error());
   }
   if (const std::string name = SaidByBundle(command);
       !options.repeat.empty() && !name.empty()) {

@@ -134,6 +134,25 @@ TEST_P(ChildrenTest, ASearchGoesOnUntilAChildFails) {
   }
 }
 
+TEST(ChildrenRefusedTest, WhereTheyCannotBeRecorded) {
+  const Scratch scratch;
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"--source", "qemu"},
+        {"--source", "step", "--inputs"},
+        {"--source", "perf"}}) {
+    std::vector<std::string> command = {"record", "--children", "-o",
+                                        scratch.Path("b.clew")};
+    command.insert(command.end(), words.begin(), words.end());
+    command.insert(command.end(), {"--", "/bin/true"});
+    const ProgramOutput refused = Clew(command);
+    EXPECT_EQ(refused.exit_status, kExitUsage) << refused.text;
+    EXPECT_THAT(refused.text, HasSubstr("--children is not for " +
+                                        (words.back() == "--inputs"
+                                             ? words.back()
+                                             : "--source " + words.back())));
+  }
+}
+
 TEST_P(ChildrenTest, WhatStillRunsGoesOn) {
   const std::string pid_file = scratch_.Path("b.clew.pid");
   const ProgramOutput recorded =
