@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +20,8 @@ enum { kThreads = 3, kRounds = 40 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static long count;
-static volatile sig_atomic_t children_seen;
+// Any thread may be the one that SIGCHLD interrupts, two at once.
+static atomic_int children_seen;
 
 static void* Count(void* unused) {
   (void)unused;
@@ -49,7 +51,7 @@ static void JoinThreads(const pthread_t* threads) {
 
 static void OnChild(int signal) {
   (void)signal;
-  ++children_seen;
+  atomic_fetch_add(&children_seen, 1);
 }
 
 // The exit status of `child`, which must end by itself.
