@@ -45,6 +45,11 @@ struct SyscallInput {
   TscTicks left_tsc;
 };
 
+// Whether other threads may have run between the call's entry and its return.
+inline bool TookTime(const SyscallInput& call) {
+  return call.left_tsc > call.entered_tsc;
+}
+
 // Whom a call of the process itself sent a signal to.
 enum class SentTo : uint8_t {
   kUnknown,  // it came from elsewhere, or that is not known

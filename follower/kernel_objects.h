@@ -29,6 +29,19 @@ struct Wait {
   // A process that has the caller's memory, and is to have ended, or to run
   // another program.
   std::optional<size_t> child = {};
+  // A futex wait that found its value, and was recorded to be refused: the word
+  // is to have had another one meanwhile. A signal that another thread took can
+  // wake the sleeper, for which the kernel begins the wait anew.
+  struct Refusal {
+    uint64_t addr = 0;
+    uint32_t value = 0;
+    bool was_seen = false;
+  };
+  std::optional<Refusal> refusal = {};
+
+  // Whether what other threads do to `word` decides when the call may return.
+  bool HangsOnWord() const { return needs_wake || refusal; }
+  uint64_t word() const { return refusal ? refusal->addr : addr; }
 };
 
 // What the kernel keeps for a process and its threads wait for: sleepers on

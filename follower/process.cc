@@ -105,6 +105,7 @@ Process Process::Forced() const {
   for (ThreadState& state : copy.threads_) {
     state.wait = {};
   }
+  copy.refusals_unseen_ = 0;
   return copy;
 }
 
@@ -135,7 +136,7 @@ Result<Advance> Process::Run(size_t thread, uint64_t until_insn) {
       advance.stop = *stopped;
       break;
     }
-    if (stops_asleep_ && state.wait.needs_wake) {
+    if (stops_asleep_ && state.wait.HangsOnWord()) {
       advance.stop = Advance::Stop::kBlocked;
       break;
     }
@@ -244,6 +245,9 @@ Result<std::optional<Advance::Stop>> Process::BeginBlock(size_t thread) {
   CLEW_ASSIGN_OR_RETURN(block, tape_->Block(thread, state.block));
   if (block == nullptr || state.phase == ThreadPhase::kGone) {
     return Advance::Stop::kStreamEnded;
+  }
+  if (refusals_unseen_ != 0 && state.block_done == 0) {
+    SeeRefusals();
   }
   CLEW_ASSIGN_OR_RETURN(awaits, AwaitsSignal(thread, *block));
   if (awaits) {
@@ -441,6 +445,9 @@ Result<bool> Process::MayReturn(const ThreadState& thread) const {
     CLEW_ASSIGN_OR_RETURN(has_left, HasLeft(*thread.wait.child));
     return has_left;
   }
+  if (thread.wait.refusal) {
+    return thread.wait.refusal->was_seen || IsRefusedNow(*thread.wait.refusal);
+  }
   return kernel_.MayReturn(thread.wait) &&
          (has_detached_ || IsFree(memory_, thread.wait.room));
 }
@@ -527,6 +534,7 @@ void Process::PutBack(UndoEntry& saved) {
   has_detached_ = saved.has_detached;
   outputs_differing_ = saved.outputs_differing;
   retired_total_ = saved.retired_total;
+  refusals_unseen_ = saved.refusals_unseen;
 }
 
 void Process::DropMarks() {
@@ -542,7 +550,8 @@ void Process::BeforeChange(size_t thread) {
                .brk = brk_,
                .has_detached = has_detached_,
                .outputs_differing = outputs_differing_,
-               .retired_total = retired_total_});
+               .retired_total = retired_total_,
+               .refusals_unseen = refusals_unseen_});
   }
   threads_[thread].registers_digest.reset();
 }
@@ -556,6 +565,9 @@ uint64_t Process::StateDigest() const {
     }
     digest += MixBits(*state.registers_digest ^ MixBits(state.retired) ^
                       MixBits(i * 8 + static_cast<uint64_t>(state.phase)));
+    if (state.wait.refusal && state.wait.refusal->was_seen) {
+      digest += MixBits(i);
+    }
     if (const machine::StoreBuffer* const buffer = state.buffer.get()) {
       digest += MixBits(buffer->Digest() ^ MixBits(i));
     }

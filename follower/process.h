@@ -277,6 +277,7 @@ class Process {
     bool has_detached;
     uint64_t outputs_differing;
     uint64_t retired_total;
+    size_t refusals_unseen;
   };
   Process(Tid id, Tape& tape, machine::CodeCache& code, ProcessOptions options);
 
@@ -309,6 +310,10 @@ class Process {
   Result<Followed> EnterFutexOwner(size_t thread, const SyscallInput& call);
   Followed CheckFutexWord(size_t thread, const SyscallInput& call,
                           uint32_t expected);
+  // Whether the word has another value than the one that was waited with.
+  bool IsRefusedNow(const Wait::Refusal& refusal) const;
+  // Notes which waits the kernel would refuse now.
+  void SeeRefusals();
   Followed ContradictWake(size_t thread, const SyscallInput& call);
   Result<Followed> FinishCall(size_t thread, const SyscallInput& call);
   Followed CheckCall(size_t thread, const SyscallInput& call);
@@ -360,6 +365,7 @@ class Process {
   OutputSink output_;
   uint64_t outputs_differing_ = 0;
   uint64_t retired_total_ = 0;
+  size_t refusals_unseen_ = 0;  // threads with a Wait::refusal not seen yet
   UndoLog<UndoEntry, machine::Memory::Mark> undo_;
 };
 

@@ -104,9 +104,33 @@ Followed Process::ContradictWake(size_t thread, const SyscallInput& call) {
                   CountIn(call.args[2])));
 }
 
+bool Process::IsRefusedNow(const Wait::Refusal& refusal) const {
+  return WordAt(memory_, refusal.addr) != refusal.value;
+}
+
+// Called where a block begins, so that it does not depend on how a schedule
+// divides one. A value that a word has only within a block is not seen.
+void Process::SeeRefusals() {
+  for (size_t thread = 0; thread < threads_.size(); ++thread) {
+    std::optional<Wait::Refusal>& refusal = threads_[thread].wait.refusal;
+    if (refusal && !refusal->was_seen && IsRefusedNow(*refusal)) {
+      BeforeChange(thread);
+      refusal->was_seen = true;
+      --refusals_unseen_;
+    }
+  }
+}
+
 Result<Followed> Process::EnterFutexWait(size_t thread,
                                          const SyscallInput& call) {
   const auto expected = static_cast<uint32_t>(call.args[2]);
+  const Wait::Refusal refusal = {.addr = call.args[0], .value = expected};
+  if (call.result == -EAGAIN && TookTime(call) && !IsRefusedNow(refusal)) {
+    threads_[thread].phase = ThreadPhase::kInCall;
+    threads_[thread].wait.refusal = refusal;
+    ++refusals_unseen_;
+    return Followed::kAsRecorded;
+  }
   if (CheckFutexWord(thread, call, expected) == Followed::kContradiction) {
     return Followed::kContradiction;
   }

@@ -187,6 +187,9 @@ Result<Followed> Process::ReturnFromCall(size_t thread) {
                       fmt::format("{} never returned, yet the thread goes on",
                                   SyscallName(call.number)));
   }
+  if (state.wait.refusal && !state.wait.refusal->was_seen) {
+    --refusals_unseen_;
+  }
   kernel_.EndWait(state.wait);
   state.wait = {};
   state.phase = ThreadPhase::kRunning;

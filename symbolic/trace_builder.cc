@@ -503,7 +503,10 @@ class Builder final : public follower::Engine, public machine::ShadowObserver {
     access.read_value =
         pool_.NewVar(32, fmt::format("t{}_futex", process_.tid(thread)));
     Add(thread, access, InsnBefore(thread));
-    if (!ComparedFutexWord(call.result)) {
+    // A wait that took time was refused for what the word was at some moment of
+    // it.
+    const bool at_another_moment = call.result == -EAGAIN && TookTime(call);
+    if (!ComparedFutexWord(call.result) || at_another_moment) {
       return;
     }
     // EAGAIN says that the word was another one; a call that slept, or was

@@ -196,9 +196,9 @@ Result<ConflictSearch::StepEnd> ConflictSearch::Step(Node& node,
   node.key = nodes_.empty() ? key : std::max(key, nodes_.back().key + kKeyStep);
   set_thread(thread);
   const follower::ThreadState& state = process_.thread(thread);
-  if (state.wait.addr != 0) {  // whose wake it was is a choice, too
+  if (state.wait.word() != 0) {  // whose wake it was is a choice, too
     accesses_.push_back({.at = {thread, state.retired},
-                         .word = WordOf(state.wait.addr),
+                         .word = WordOf(state.wait.word()),
                          .kind = AccessKind::kReadModifyWrite,
                          .lo_tick = 0,
                          .hi_tick = 0});
@@ -546,8 +546,8 @@ ConflictSearch::Conflict ConflictSearch::DeadEnd(const Node& node) const {
   }
   for (size_t thread = 0; thread < process_.thread_count(); ++thread) {
     const follower::Wait& wait = process_.thread(thread).wait;
-    if (wait.needs_wake) {
-      conflict.words.Add(WordOf(wait.addr));
+    if (wait.HangsOnWord()) {
+      conflict.words.Add(WordOf(wait.word()));
     }
   }
   conflict.Add(node.conflict);

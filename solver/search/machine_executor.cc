@@ -108,11 +108,11 @@ constraints::NextStep MachineExecutor::Next(uint32_t number) const {
   if (next.contested) {
     next.kind = found->second.kind;
     next.word = TraceeAddr(found->second.word * kWordBytes / 8 * 8);
-  } else if (process_.thread(thread).wait.needs_wake) {
+  } else if (process_.thread(thread).wait.HangsOnWord()) {
     // Which of several sleepers a wake was for is not recorded.
     next.contested = true;
     next.kind = AccessKind::kReadModifyWrite;
-    next.word = TraceeAddr(process_.thread(thread).wait.addr);
+    next.word = TraceeAddr(process_.thread(thread).wait.word());
   } else {
     next.contested = cuts_.Contains(thread, process_.thread(thread).retired);
   }
@@ -203,7 +203,7 @@ StepResult MachineExecutor::RunThread(uint32_t thread) {
     FlushPrivate(thread);
     const bool stored = process_.queues() != 0 && state.retired > at_insn;
     if ((advance.stop != Advance::Stop::kReached && !stored) ||
-        state.wait.needs_wake) {
+        state.wait.HangsOnWord()) {
       break;
     }
   }
@@ -218,7 +218,7 @@ MachineExecutor::Begin MachineExecutor::BeginOf(uint32_t thread) const {
           .block = state.block,
           .block_insn = state.retired - state.block_done,
           .contested = contested_[thread].contains(state.retired) ||
-                       state.wait.needs_wake};
+                       state.wait.HangsOnWord()};
 }
 
 bool MachineExecutor::OthersEnabled(uint32_t thread) const {

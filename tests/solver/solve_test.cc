@@ -8,6 +8,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <variant>
 
 #include "constraints/verdict.h"
 #include "solver/check.h"
@@ -100,6 +102,29 @@ TEST(SolveTest, FindsAWitnessForEveryRecordedRun) {
   }
   // Otherwise the search was not tested.
   EXPECT_GT(guess_failed, 5u);
+}
+
+TEST(SolveTest, FindsAWitnessWhereWaitsWereBegunAnew) {
+  uint64_t late_refusals = 0;
+  for (uint64_t seed = 1; seed <= 60; ++seed) {
+    SCOPED_TRACE(seed);
+    GuestRecording guest = GuestRecording::Make(
+        test::GuestMutexCounter, 20, {.seed = seed, .interrupt_one_in = 2});
+    for (const auto& [tid, inputs] : guest.inputs()) {
+      for (const InputRecord& record : inputs) {
+        const auto* const call = std::get_if<SyscallInput>(&record);
+        late_refusals +=
+            call != nullptr && call->result == -EAGAIN && TookTime(*call);
+      }
+    }
+    SolveOptions options;
+    options.time_limit_s = kLimitS;
+    const auto report = Solve(guest.recording(), options, nullptr);
+    ASSERT_TRUE(report) << report.error().message;
+    EXPECT_EQ(report->verdict, Verdict::kWitness)
+        << report->reason << "; windows: " << report->windows.furthest.text;
+  }
+  EXPECT_GT(late_refusals, 100u);
 }
 
 TEST(SolveTest, BeginsAnewByOtherSeedsWhereItIsStuck) {

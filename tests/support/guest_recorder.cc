@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdio>
 #include <fstream>
 #include <optional>
@@ -167,6 +168,10 @@ class GuestKernel {
         break;
       }
       RunQuantum(busy[random_.Below(busy.size())]);
+      if (options_.interrupt_one_in != 0 &&
+          random_.Below(options_.interrupt_one_in) == 0) {
+        BeginAWaitAnew();
+      }
     }
     for (size_t core = 0; core < running_.size(); ++core) {
       if (running_[core]) {
@@ -490,10 +495,8 @@ class GuestKernel {
     Thread& thread = threads_[index];
     const uint64_t addr = call.args[0];
     if ((call.args[1] & 0x7f) == 0) {
-      uint32_t value = 0;
-      memory_.Peek(addr, std::as_writable_bytes(std::span(&value, 1)));
-      if (value != static_cast<uint32_t>(call.args[2])) {
-        call.result = -11;
+      if (IsRefused(call)) {
+        call.result = -EAGAIN;
         return true;
       }
       thread.ready = false;
@@ -511,7 +514,7 @@ class GuestKernel {
     int64_t woken = 0;
     while (!asleep.empty() && static_cast<uint64_t>(woken) < call.args[2]) {
       const size_t pick = random_.Below(asleep.size());
-      Wake(asleep[pick]);
+      Wake(asleep[pick], 0);
       asleep.erase(asleep.begin() + static_cast<std::ptrdiff_t>(pick));
       ++woken;
     }
@@ -519,14 +522,36 @@ class GuestKernel {
     return true;
   }
 
-  void Wake(size_t index) {
+  bool IsRefused(const SyscallInput& wait) const {
+    uint32_t value = 0;
+    memory_.Peek(wait.args[0], std::as_writable_bytes(std::span(&value, 1)));
+    return value != static_cast<uint32_t>(wait.args[2]);
+  }
+
+  void BeginAWaitAnew() {
+    std::vector<size_t> asleep;
+    for (size_t i = 0; i < threads_.size(); ++i) {
+      if (pending_.contains(threads_[i].tid)) {
+        asleep.push_back(i);
+      }
+    }
+    if (asleep.empty()) {
+      return;
+    }
+    const size_t pick = asleep[random_.Below(asleep.size())];
+    if (IsRefused(pending_.at(threads_[pick].tid))) {
+      Wake(pick, -EAGAIN);
+    }
+  }
+
+  void Wake(size_t index, int64_t result) {
     Thread& thread = threads_[index];
     thread.ready = true;
     thread.wait_addr = 0;
-    thread.registers.gpr[kRax] = 0;
+    thread.registers.gpr[kRax] = static_cast<uint64_t>(result);
     SyscallInput call = pending_.at(thread.tid);
     pending_.erase(thread.tid);
-    call.result = 0;
+    call.result = result;
     call.left_tsc = CallTime();
     result_.data_->inputs[thread.tid].push_back(call);
   }

@@ -32,6 +32,9 @@ struct GuestRecorderOptions {
   // truth().schedule has their steps. Borrowed.
   const machine::MemoryModel* model = nullptr;
   uint32_t flush_one_in = 40;
+  // After one quantum in so many, a sleeper is woken as by a signal that
+  // another thread took: the kernel begins its wait anew. 0: never.
+  uint32_t interrupt_one_in = 0;
 };
 
 // What really happened, to compare with.
