@@ -209,13 +209,15 @@ TEST_P(ChannelTest, WhoTakesWaitsForWhoPuts) {
   auto session = follower::OpenedRecording::Open(recording_->recording);
   ASSERT_TRUE(session.has_value()) << session.error().message;
   follower::Process process = (*session)->start();
-  std::map<Tid, size_t> threads;
+  // In the order in which they were made: numbers may begin anew meanwhile.
+  const int32_t first = recording_->recording.start.first.thread.as_int();
+  std::map<uint32_t, size_t> threads;
   for (size_t i = 0; i < process.thread_count(); ++i) {
-    threads.emplace(process.tid(i), i);
+    threads.emplace(process.tid(i).as_int() - first, i);
   }
   ASSERT_EQ(threads.size(), 4u);
   const size_t last = threads.rbegin()->second;
-  for (const auto& [tid, thread] : threads) {
+  for (const auto& [number, thread] : threads) {
     const auto advance = process.Run(thread, UINT64_MAX);
     ASSERT_TRUE(advance.has_value()) << advance.error().message;
     EXPECT_EQ(advance->stop, thread == last ? Advance::Stop::kStreamEnded
