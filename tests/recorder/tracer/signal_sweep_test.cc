@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <csignal>
 #include <map>
+#include <optional>
 #include <random>
 #include <string>
 #include <utility>
@@ -58,12 +59,14 @@ class Mover {
       }
       const auto code = memory_->Load<uint8_t>(addr).value_or(0);
       EXPECT_TRUE(memory_->Write(addr, &kBreakpoint, 1));
+      breakpoint_ = {.addr = addr, .code = code};
       do {
         if (!process_.Continue(thread(), TakeSignal()) || !Wait()) {
           return false;
         }
       } while (signal_ != 0);
       EXPECT_TRUE(memory_->Write(addr, &code, 1));
+      breakpoint_.reset();
       auto registers = process_.Registers(thread());
       if (!registers || registers->rip != addr + 1) {
         return false;
@@ -105,8 +108,9 @@ class Mover {
         case TraceeStop::Kind::kFork:
           // The child goes on by itself, and so does the call.
           if (!process_.Wait(stop->new_thread, true) ||
-              !process_.LetGo(stop->new_thread) ||
-              !process_.SingleStep(thread(), 0)) {
+              !CleanUp(stop->new_thread) || !process_.LetGo(stop->new_thread) ||
+              !(breakpoint_ ? process_.Continue(thread(), 0)
+                            : process_.SingleStep(thread(), 0))) {
             return false;
           }
           break;
@@ -128,6 +132,19 @@ class Mover {
       EXPECT_TRUE(process_.SetRegisters(thread(), *registers));
     }
   }
+  // Of a new process, which has a copy of what this leaves in the other: the
+  // breakpoint, and the trap flag that SYSCALL saved in R11 as it was stepped.
+  bool CleanUp(Tid process) {
+    auto registers = process_.Registers(process);
+    const auto memory = recorder::GuestMemory::OpenOf(process.as_int());
+    if (!registers || !memory ||
+        (breakpoint_ && !memory->Write(breakpoint_->addr, &breakpoint_->code,
+                                       sizeof(breakpoint_->code)))) {
+      return false;
+    }
+    registers->r11 &= ~kTrap;
+    return process_.SetRegisters(process, *registers).has_value();
+  }
   // The one that a step had set, and PUSHF pushed.
   void ClearPushedTrapFlag() {
     const auto registers = process_.Registers(thread());
@@ -140,6 +157,11 @@ class Mover {
   uint64_t image_at_;
   Result<recorder::GuestMemory> memory_;
   int signal_ = 0;
+  struct Breakpoint {
+    uint64_t addr = 0;
+    uint8_t code = 0;  // that was there
+  };
+  std::optional<Breakpoint> breakpoint_ = {};
 };
 
 // How often it comes to each instruction of the runtime, by its place there,

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <memory>
@@ -56,8 +57,13 @@ class Room {
 // Follows the logs of all threads.
 class Followers {
  public:
-  Followers(SharedMemory& shared, TracedRun& run, const SeeCode& see_code)
-      : shared_(shared), run_(run), see_code_(see_code), index_(shared) {}
+  Followers(SharedMemory& shared, TracedRun& run, const SeeCode& see_code,
+            int32_t process)
+      : shared_(shared),
+        run_(run),
+        see_code_(see_code),
+        process_(process),
+        index_(shared) {}
 
   // Reads what there is; false: nothing, and no thread runs any more.
   bool Read() {
@@ -69,6 +75,7 @@ class Followers {
   }
 
  private:
+  static constexpr std::chrono::minutes kBeginLimit{1};
   struct Follower {
     size_t path = 0;  // in the run
     PathReader reader;
@@ -78,7 +85,7 @@ class Followers {
     ThreadSlot& slot = shared_.slot(number);
     const SlotUse use = slot.use.load();
     if (use == SlotUse::kFree || slot.tid == 0) {
-      return use == SlotUse::kThread;
+      return use == SlotUse::kThread && MayBegin();
     }
     if (followers_.size() <= number) {
       followers_.resize(number + 1);
@@ -96,6 +103,20 @@ class Followers {
     follower.reset();
     SharedMemory::Free(slot);
     return true;
+  }
+
+  // A process that was killed before it began never does.
+  bool MayBegin() {
+    if (!HasEnded(process_)) {
+      return true;
+    }
+    const auto now = std::chrono::steady_clock::now();
+    ended_ = ended_.value_or(now);
+    if (now - *ended_ < kBeginLimit) {
+      return true;
+    }
+    Note(InvalidArgument("a process that was made has not begun"));
+    return false;
   }
 
   void ReadBatches(ThreadSlot& slot, std::optional<Follower>& follower) {
@@ -161,6 +182,9 @@ class Followers {
   SharedMemory& shared_;
   TracedRun& run_;
   const SeeCode& see_code_;
+  int32_t process_;  // the first one
+  // When it was found to have ended.
+  std::optional<std::chrono::steady_clock::time_point> ended_ = {};
   FragmentIndex index_;
   std::vector<std::optional<Follower>> followers_;
 };
@@ -203,7 +227,7 @@ TracedRun RunTraced(const std::vector<std::string>& command, const Drive& drive,
     run.contradiction = process.error().message;
     return run;
   }
-  Followers followers(*shared, run, see_code);
+  Followers followers(*shared, run, see_code, *process);
   while (run.contradiction.empty() && followers.Read()) {
     std::this_thread::yield();
   }
