@@ -19,6 +19,7 @@
 #include "common/linux/request_table.h"
 #include "common/linux/syscall_result.h"
 #include "common/linux/syscall_table.h"
+#include "recorder/native/passed_signals.h"
 #include "recorder/native/process_stat.h"
 #include "recorder/native/robust_list.h"
 #include "recorder/native/signal_disposition.h"
@@ -290,7 +291,7 @@ Result<After> NativeCalls::Arrive(NativeThread& thread,
   return After::kGoesOn;
 }
 
-// By a signal that would have been dropped, or that another thread has taken.
+// By a signal that would have been dropped, or that another thread takes.
 bool NativeCalls::IsInterruptedForNothing(const NativeThread& thread,
                                           int64_t result) const {
   if (result != -EINTR || !thread.call ||
@@ -299,7 +300,8 @@ bool NativeCalls::IsInterruptedForNothing(const NativeThread& thread,
   }
   return thread.signal == 0
              ? !IsSignalDue(state_.process, thread.tid)
-             : IsDropped(state_.process, thread.tid, thread.signal);
+             : IsDropped(state_.process, thread.tid, thread.signal) ||
+                   IsForFirst(state_, thread, thread.signal);
 }
 
 Status NativeCalls::MakeAgain(NativeThread& thread) {

@@ -42,6 +42,11 @@ uint64_t RegisterOf(const ucontext_t& context, int index) {
 
 Result<After> NativeSignals::Deliver(NativeThread& thread) {
   const int signal = std::exchange(thread.signal, 0);
+  if (IsForFirst(state_, thread, signal)) {
+    CLEW_RETURN_IF_ERROR(passed_.Pass(thread, signal));
+    return GoOn(thread);
+  }
+  CLEW_RETURN_IF_ERROR(passed_.Restore(thread, signal));
   switch (DispositionOf(state_.process, thread.tid, signal)) {
     case Disposition::kHandled:
       CLEW_RETURN_IF_ERROR(EnterHandler(thread, signal));
@@ -52,12 +57,17 @@ Result<After> NativeSignals::Deliver(NativeThread& thread) {
       }
       [[fallthrough]];
     case Disposition::kIgnored:
-      if (thread.call) {
-        CLEW_RETURN_IF_ERROR(calls_.MakeAgain(thread));
-      }
-      return After::kGoesOn;
+      return GoOn(thread);
     case Disposition::kEnds:
       return End(thread, signal);
+  }
+  return After::kGoesOn;
+}
+
+// Without the signal. A call that it interrupted is made once more.
+Result<After> NativeSignals::GoOn(NativeThread& thread) {
+  if (thread.call) {
+    CLEW_RETURN_IF_ERROR(calls_.MakeAgain(thread));
   }
   return After::kGoesOn;
 }
