@@ -41,6 +41,7 @@ Result<StartSegment> ToSegment(const pb::Segment& from,
                       .prot = from.prot(),
                       .name = from.name(),
                       .file_offset = from.file_offset(),
+                      .shared_memory = from.shared_memory(),
                       .bytes = ToBytes(from.data())};
 }
 
@@ -97,6 +98,7 @@ Result<InputRecord> ToSyscall(const pb::Syscall& from,
   if (from.read_digest() != 0) {
     input.read_digest = from.read_digest();
   }
+  input.shared_memory = from.shared_memory();
   input.entered_tsc = TscTicks(from.entered_tsc());
   input.left_tsc = TscTicks(from.left_tsc());
   return input;

@@ -39,6 +39,9 @@ struct SyscallInput {
   // DigestOfReads() (common/linux/syscall_reads.h) of the memory that the call
   // was given to read, when it was entered. Absent: it is not known.
   std::optional<uint64_t> read_digest;
+  // Of one that mapped memory shared (mmap, shmat): which file or segment.
+  // Equal numbers are one memory; 0: that is not known, or it is a new one.
+  uint64_t shared_memory = 0;
   // When the kernel was entered and left: SYSCALL retired at or before the
   // first, the thread's next instruction after the second. 0: not known.
   TscTicks entered_tsc;
@@ -112,10 +115,11 @@ inline constexpr uint32_t kProtExec = 4;
 // bytes.size() are zero.
 struct StartSegment {
   TraceeAddr addr;
-  uint64_t size_bytes = 0;   // a multiple of the page size
-  uint32_t prot = 0;         // kProt...
-  std::string name;          // "[stack]", "[heap]", the file mapped, or empty
-  uint64_t file_offset = 0;  // where a file is mapped
+  uint64_t size_bytes = 0;     // a multiple of the page size
+  uint32_t prot = 0;           // kProt...
+  std::string name;            // "[stack]", "[heap]", the file mapped, or empty
+  uint64_t file_offset = 0;    // where a file or a segment is mapped
+  uint64_t shared_memory = 0;  // as SyscallInput's; 0: it is private
   std::vector<std::byte> bytes;
 };
 

@@ -7,10 +7,51 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/digest.h"
 #include "common/x86/page.h"
 
 namespace clew::follower {
 namespace {
+
+// One that no file is behind is told apart from others by where and when it was
+// mapped.
+uint64_t SharedMemoryOf(const SyscallInput& call) {
+  return call.shared_memory != 0
+             ? call.shared_memory
+             : MixBits(call.entered_tsc.as_int() ^
+                       MixBits(static_cast<uint64_t>(call.result.value_or(0))));
+}
+
+void Map(const SyscallInput& call, machine::Memory& memory) {
+  const auto addr = static_cast<uint64_t>(call.result.value_or(0));
+  const auto prot = static_cast<uint32_t>(call.args[2] & 7);
+  const bool is_shared =
+      (call.args[3] & MAP_SHARED) != 0 &&
+      (call.shared_memory != 0 || (call.args[3] & MAP_ANONYMOUS) != 0);
+  if (is_shared) {
+    memory.MapShared(addr, call.args[1], prot,
+                     SharedPageNumber(SharedMemoryOf(call), call.args[5]));
+  } else {
+    memory.Map(addr, call.args[1], prot);
+  }
+}
+
+// All of the segment is written.
+void AttachSegment(const SyscallInput& call, machine::Memory& memory) {
+  if (call.writes.empty()) {
+    return;
+  }
+  const auto addr = static_cast<uint64_t>(call.result.value_or(0));
+  const uint64_t bytes = call.writes[0].bytes.size();
+  const uint32_t prot =
+      (call.args[2] & SHM_RDONLY) != 0 ? kProtRead : kProtRead | kProtWrite;
+  if (call.shared_memory != 0) {
+    memory.MapShared(addr, bytes, prot,
+                     SharedPageNumber(call.shared_memory, 0));
+  } else {
+    memory.Map(addr, bytes, prot);
+  }
+}
 
 std::vector<MemoryRange> Remap(const SyscallInput& call, uint64_t to,
                                machine::Memory& memory) {
@@ -19,6 +60,8 @@ std::vector<MemoryRange> Remap(const SyscallInput& call, uint64_t to,
   const uint64_t new_bytes = RoundUpToPage(call.args[2]);
   const uint32_t prot =
       memory.ProtectionAt(from).value_or(kProtRead | kProtWrite);
+  // Of no bytes, it is mapped a second time (mremap(2)).
+  const auto number = memory.SharedNumberAt(from);
   std::vector<MemoryRange> changed;
   if (to != from) {
     memory.Move(from, to, std::min(old_bytes, new_bytes));
@@ -30,7 +73,11 @@ std::vector<MemoryRange> Remap(const SyscallInput& call, uint64_t to,
   } else if (new_bytes < old_bytes) {
     memory.Unmap(from + new_bytes, old_bytes - new_bytes);
   }
-  if (new_bytes > old_bytes) {
+  if (new_bytes > old_bytes && number) {
+    memory.MapShared(to + old_bytes, new_bytes - old_bytes, prot,
+                     *number + old_bytes / kPageBytes);
+    changed.push_back({to + old_bytes, new_bytes - old_bytes});
+  } else if (new_bytes > old_bytes) {
     memory.Map(to + old_bytes, new_bytes - old_bytes, prot);
     changed.push_back({to + old_bytes, new_bytes - old_bytes});
   }
@@ -90,19 +137,19 @@ std::vector<MemoryRange> ApplyMappings(const SyscallInput& call,
   const auto& args = call.args;
   switch (call.number) {
     case __NR_mmap:
-      memory.Map(result, args[1], static_cast<uint32_t>(args[2] & 7));
+      Map(call, memory);
       return {{result, RoundUpToPage(args[1])}};
     case __NR_munmap:
       memory.Unmap(args[0], args[1]);
       return {};
-    // All of the segment is written. shmdt does not say how much it takes away,
-    // and takes nothing here: such recordings are never said to contradict.
     case __NR_shmat:
-      if (!call.writes.empty()) {
-        memory.Map(
-            result, call.writes[0].bytes.size(),
-            (args[2] & SHM_RDONLY) != 0 ? kProtRead : kProtRead | kProtWrite);
-      }
+      AttachSegment(call, memory);
+      return {};
+    // It does not say how much it takes away. Of a segment of which that is not
+    // known it takes nothing here: such recordings are never said to
+    // contradict.
+    case __NR_shmdt:
+      memory.Unmap(args[0], memory.SharedBytesAt(args[0]));
       return {};
     case __NR_mprotect:
       memory.Protect(args[0], args[1], static_cast<uint32_t>(args[2] & 7));
@@ -121,6 +168,39 @@ std::vector<MemoryRange> ApplyMappings(const SyscallInput& call,
     default:
       return {};
   }
+}
+
+uint64_t SharedPageNumber(uint64_t shared_memory, uint64_t offset) {
+  return MixBits(shared_memory) / 2 + offset / kPageBytes;  // never wraps
+}
+
+std::span<const MemoryWrite> WritesToApply(const SyscallInput& call,
+                                           const machine::Memory& memory,
+                                           std::vector<MemoryWrite>& room) {
+  const bool maps = call.number == __NR_mmap || call.number == __NR_shmat ||
+                    call.number == __NR_mremap;
+  const bool all =
+      !maps || std::ranges::none_of(call.writes, [&](const MemoryWrite& write) {
+        return memory.HasMirror(write.addr.as_int(), write.bytes.size());
+      });
+  if (all) {
+    return call.writes;
+  }
+  for (const MemoryWrite& write : call.writes) {
+    const std::span<const std::byte> bytes = write.bytes;
+    for (uint64_t at = 0; at < bytes.size();) {
+      const uint64_t addr = write.addr.as_int() + at;
+      const uint64_t part =
+          std::min<uint64_t>(bytes.size() - at, kPageBytes - addr % kPageBytes);
+      if (!memory.HasMirror(addr, part)) {
+        const auto left = bytes.subspan(at, part);
+        room.push_back(
+            {.addr = TraceeAddr(addr), .bytes = {left.begin(), left.end()}});
+      }
+      at += part;
+    }
+  }
+  return room;
 }
 
 }  // namespace clew::follower

@@ -27,6 +27,20 @@ uint64_t BytesThatCount(const SyscallInput& call, const CallReads& reads) {
          static_cast<uint64_t>(std::max<int64_t>(call.result.value_or(0), 0));
 }
 
+// There, and at its mirrors.
+void ObserveChange(machine::AccessObserver& observer,
+                   const machine::Memory& memory,
+                   machine::ObservedAccess access) {
+  observer.OnAccess(access);
+  memory.ForEachMirror(
+      access.addr, access.size_bytes,
+      [&](uint64_t at, uint64_t /*offset*/, uint64_t part_bytes) {
+        access.addr = at;
+        access.size_bytes = static_cast<uint32_t>(part_bytes);
+        observer.OnAccess(access);
+      });
+}
+
 void ObserveReads(machine::AccessObserver& observer,
                   const machine::Memory& memory, uint64_t ip,
                   uint64_t insn_offset, const SyscallInput& call) {
@@ -48,17 +62,18 @@ void ObserveReads(machine::AccessObserver& observer,
 
 }  // namespace
 
-void ObserveWrites(machine::AccessObserver& observer, uint64_t insn_offset,
+void ObserveWrites(machine::AccessObserver& observer,
+                   const machine::Memory& memory, uint64_t insn_offset,
                    std::span<const MemoryWrite> writes) {
   for (const MemoryWrite& write : writes) {
     if (!write.bytes.empty()) {
-      observer.OnAccess(
-          {.ip = 0,
-           .insn_offset = insn_offset,
-           .addr = write.addr.as_int(),
-           .value = 0,
-           .size_bytes = static_cast<uint32_t>(write.bytes.size()),
-           .kind = AccessKind::kWrite});
+      ObserveChange(observer, memory,
+                    {.ip = 0,
+                     .insn_offset = insn_offset,
+                     .addr = write.addr.as_int(),
+                     .value = 0,
+                     .size_bytes = static_cast<uint32_t>(write.bytes.size()),
+                     .kind = AccessKind::kWrite});
     }
   }
 }
@@ -70,12 +85,13 @@ void ObserveCall(machine::AccessObserver& observer,
     ObserveReads(observer, memory, ip, insn_offset, call);
   }
   const auto observe_futex = [&](uint64_t addr) {
-    observer.OnAccess({.ip = ip,
-                       .insn_offset = insn_offset,
-                       .addr = addr,
-                       .value = 0,
-                       .size_bytes = sizeof(uint32_t),
-                       .kind = AccessKind::kReadModifyWrite});
+    ObserveChange(observer, memory,
+                  {.ip = ip,
+                   .insn_offset = insn_offset,
+                   .addr = addr,
+                   .value = 0,
+                   .size_bytes = sizeof(uint32_t),
+                   .kind = AccessKind::kReadModifyWrite});
   };
   if (call.number == __NR_futex) {
     observe_futex(call.args[0]);
@@ -83,7 +99,7 @@ void ObserveCall(machine::AccessObserver& observer,
       observe_futex(call.args[4]);
     }
   } else if (!SyscallMayBlock(call.number)) {
-    ObserveWrites(observer, insn_offset, call.writes);
+    ObserveWrites(observer, memory, insn_offset, call.writes);
   }
 }
 

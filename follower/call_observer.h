@@ -33,7 +33,8 @@ void ObserveCall(machine::AccessObserver& observer,
                  const machine::Memory& memory, uint64_t ip,
                  uint64_t insn_offset, const SyscallInput& call);
 // Reports writes of the kernel, which no instruction of the program makes.
-void ObserveWrites(machine::AccessObserver& observer, uint64_t insn_offset,
+void ObserveWrites(machine::AccessObserver& observer,
+                   const machine::Memory& memory, uint64_t insn_offset,
                    std::span<const MemoryWrite> writes);
 
 }  // namespace clew::follower

@@ -27,9 +27,16 @@ std::optional<Advance::Stop> StopOf(Followed followed) {
 // Maps the start state's segments and fills them.
 Status LoadSegments(const StartState& start, machine::Memory& memory) {
   for (const StartSegment& segment : start.segments) {
-    memory.Map(segment.addr.as_int(), segment.size_bytes, segment.prot);
+    const uint64_t addr = segment.addr.as_int();
+    if (segment.shared_memory != 0) {
+      memory.MapShared(
+          addr, segment.size_bytes, segment.prot,
+          SharedPageNumber(segment.shared_memory, segment.file_offset));
+    } else {
+      memory.Map(addr, segment.size_bytes, segment.prot);
+    }
     if (segment.bytes.size() > segment.size_bytes ||
-        !memory.Poke(segment.addr.as_int(), segment.bytes)) {
+        !memory.Poke(addr, segment.bytes)) {
       return CorruptInput(
           "start.pb: segment at {:#x}: {} bytes of contents, wanted at most "
           "its size, {}",

@@ -320,6 +320,8 @@ class Process {
   Followed CheckOutput(size_t thread, const SyscallInput& call);
   Status ObserveSyscall(size_t thread, uint64_t insn_offset);
   Status ApplyWrites(size_t thread, std::span<const MemoryWrite> writes);
+  // Tells the engine of a write of the kernel, which has been made.
+  void TellWritten(size_t thread, uint64_t addr, uint64_t size_bytes);
   Status WriteRseq(size_t thread, uint32_t slice);
   Status CreateThread(size_t parent, const NewThread& made);
   // Whether what the thread does to descriptors and signals is followed.
@@ -353,7 +355,7 @@ class Process {
   // Not used where the path is forced: no thread waits then.
   KernelObjects kernel_;
   uint64_t brk_ = 0;
-  // By shmdt(2), of which it is not known how much it unmaps.
+  // By shmdt(2), and it is not known how much that has unmapped.
   bool has_detached_ = false;
   std::shared_ptr<const ToldCpu> told_cpu_;  // StartState::told_cpu; or null
   Contradiction contradiction_;

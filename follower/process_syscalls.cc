@@ -195,7 +195,7 @@ Result<Followed> Process::ReturnFromCall(size_t thread) {
   state.phase = ThreadPhase::kRunning;
   if (observer_ != nullptr && SyscallMayBlock(call.number) &&
       call.number != __NR_futex) {
-    ObserveWrites(*observer_, 0, call.writes);
+    ObserveWrites(*observer_, memory_, 0, call.writes);
   }
   return FinishCall(thread, call);
 }
@@ -204,13 +204,15 @@ Result<Followed> Process::ReturnFromCall(size_t thread) {
 Result<Followed> Process::FinishCall(size_t thread, const SyscallInput& call) {
   ThreadState& state = threads_[thread];
   const int64_t result = call.result.value_or(0);
+  std::vector<MemoryWrite> room;
+  std::span<const MemoryWrite> writes = call.writes;
   if (!IsErrorResult(result)) {
+    has_detached_ = has_detached_ || (call.number == __NR_shmdt &&
+                                      memory_.SharedBytesAt(call.args[0]) == 0);
     for (const MemoryRange& changed : ApplyMappings(call, memory_, brk_)) {
-      if (engine_ != nullptr) {
-        engine_->OnKernelWrite(thread, changed.addr, changed.size_bytes);
-      }
+      TellWritten(thread, changed.addr, changed.size_bytes);
     }
-    has_detached_ = has_detached_ || call.number == __NR_shmdt;
+    writes = WritesToApply(call, memory_, room);
     if (call.number == __NR_arch_prctl) {
       SetSegmentBase(call, state.registers);
     }
@@ -221,7 +223,7 @@ Result<Followed> Process::FinishCall(size_t thread, const SyscallInput& call) {
       state.rseq_is_new = registers;
     }
   }
-  CLEW_RETURN_IF_ERROR(ApplyWrites(thread, call.writes));
+  CLEW_RETURN_IF_ERROR(ApplyWrites(thread, writes));
   if (IsInKernelModel(state)) {
     kernel_.Leave(call);
   }
@@ -245,11 +247,21 @@ Status Process::ApplyWrites(size_t thread,
           tid(thread), threads_[thread].retired, write.bytes.size(),
           write.addr);
     }
-    if (engine_ != nullptr) {
-      engine_->OnKernelWrite(thread, write.addr.as_int(), write.bytes.size());
-    }
+    TellWritten(thread, write.addr.as_int(), write.bytes.size());
   }
   return {};
+}
+
+void Process::TellWritten(size_t thread, uint64_t addr, uint64_t size_bytes) {
+  if (engine_ == nullptr) {
+    return;
+  }
+  engine_->OnKernelWrite(thread, addr, size_bytes);
+  memory_.ForEachMirror(
+      addr, size_bytes,
+      [&](uint64_t at, uint64_t /*offset*/, uint64_t part_bytes) {
+        engine_->OnKernelWrite(thread, at, part_bytes);
+      });
 }
 
 // The kernel tells a thread which CPU it is on, where that may be another than
@@ -300,9 +312,7 @@ void Process::Exit(size_t thread, const SyscallInput& call) {
   for (const MemoryWrite& write : call.writes) {
     if (memory_.Poke(write.addr.as_int(), write.bytes)) {
       kernel_.WakeOnExit(write.addr.as_int());
-      if (engine_ != nullptr) {
-        engine_->OnKernelWrite(thread, write.addr.as_int(), write.bytes.size());
-      }
+      TellWritten(thread, write.addr.as_int(), write.bytes.size());
     }
   }
   ++state.input;

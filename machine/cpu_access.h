@@ -122,6 +122,12 @@ bool Cpu<D>::StoreWaiting(uint64_t addr, std::span<const std::byte> bytes) {
   if (!memory_.CanStore(addr, bytes.size())) {
     return false;
   }
+  // A buffer knows of one place only; a thread would not see its own store at
+  // another.
+  if (memory_.HasMirror(addr, bytes.size())) [[unlikely]] {
+    buffer_->Drain(memory_);
+    return memory_.Store(addr, bytes);
+  }
   buffer_->Store({.insn = first_insn_ + CurrentOffset(),
                   .addr = addr,
                   .size_bytes = static_cast<uint32_t>(bytes.size())},
@@ -454,8 +460,15 @@ ObservedAccess Cpu<D>::MakeAccess(uint64_t addr, uint64_t value,
 template <class D>
 void Cpu<D>::Observe(uint64_t addr, uint64_t value, uint64_t size_bytes,
                      AccessKind kind) {
-  if (observer_->OnAccess(MakeAccess(addr, value, size_bytes, kind)) &&
-      signal_ < Signal::kObserver) {
+  bool stops = observer_->OnAccess(MakeAccess(addr, value, size_bytes, kind));
+  if (kind != AccessKind::kRead) {
+    memory_.ForEachMirror(
+        addr, size_bytes, [&](uint64_t at, uint64_t offset, uint64_t part) {
+          stops |= observer_->OnAccess(MakeAccess(
+              at, BytesOf(value, offset, part), part, AccessKind::kWrite));
+        });
+  }
+  if (stops && signal_ < Signal::kObserver) {
     signal_ = Signal::kObserver;
   }
 }

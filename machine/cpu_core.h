@@ -16,6 +16,17 @@
 
 namespace clew::machine {
 
+// Returns `size_bytes` bytes of an integer from `offset` on; 0 behind its end.
+inline uint64_t BytesOf(uint64_t value, uint64_t offset, uint64_t size_bytes) {
+  if (offset >= sizeof(value)) {
+    return 0;
+  }
+  value >>= 8 * offset;
+  return size_bytes >= sizeof(value)
+             ? value
+             : value & ((uint64_t{1} << (8 * size_bytes)) - 1);
+}
+
 // Why the run loop leaves a block early.
 enum class Signal : uint8_t {
   kNone,
@@ -127,6 +138,11 @@ class Cpu {
   }
   bool CanStore(uint64_t addr, uint64_t size_bytes) const {
     return memory_.CanStore(addr, size_bytes);
+  }
+  // As Memory does.
+  template <class Visit>
+  void ForEachMirror(uint64_t addr, uint64_t size_bytes, Visit visit) const {
+    memory_.ForEachMirror(addr, size_bytes, visit);
   }
   // Returns an access of the current instruction, for observers.
   ObservedAccess MakeAccess(uint64_t addr, uint64_t value, uint64_t size_bytes,

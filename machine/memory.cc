@@ -127,6 +127,8 @@ Memory::~Memory() = default;
 
 Memory::Memory(const Memory& other)
     : pages_(other.pages_),
+      shared_(other.shared_),
+      has_mirrors_(other.has_mirrors_),
       tracking_(other.digest_on_),
       digest_on_(other.digest_on_),
       digest_(other.digest_),
@@ -143,19 +145,24 @@ Memory& Memory::operator=(const Memory& other) {
 
 Memory::Memory(Memory&& other) noexcept
     : pages_(std::move(other.pages_)),
+      shared_(std::move(other.shared_)),
+      has_mirrors_(std::exchange(other.has_mirrors_, false)),
       undo_on_(other.undo_on_),
       digest_on_(other.digest_on_),
       digest_(other.digest_),
       code_version_(other.code_version_),
       undo_(std::move(other.undo_)),
       slots_(std::move(other.slots_)),
-      parts_(std::move(other.parts_)) {
+      parts_(std::move(other.parts_)),
+      shared_log_(std::move(other.shared_log_)) {
   Retrack();
   other.FlushTlb();
 }
 
 Memory& Memory::operator=(Memory&& other) noexcept {
   pages_ = std::move(other.pages_);
+  shared_ = std::move(other.shared_);
+  has_mirrors_ = std::exchange(other.has_mirrors_, false);
   undo_on_ = other.undo_on_;
   digest_on_ = other.digest_on_;
   digest_ = other.digest_;
@@ -163,6 +170,7 @@ Memory& Memory::operator=(Memory&& other) noexcept {
   undo_ = std::move(other.undo_);
   slots_ = std::move(other.slots_);
   parts_ = std::move(other.parts_);
+  shared_log_ = std::move(other.shared_log_);
   Retrack();
   FlushTlb();
   other.FlushTlb();
@@ -213,6 +221,33 @@ void Memory::ReplaceSlot(uint64_t page_number, PageSlot slot) {
   SetSlot(page_number, std::move(slot));
 }
 
+void Memory::SetShared(Shared shared) {
+  if (digest_on_) {
+    digest_ += (shared != nullptr ? shared->Digest() : 0) -
+               (shared_ != nullptr ? shared_->Digest() : 0);
+  }
+  shared_ = std::move(shared);
+  has_mirrors_ = shared_ != nullptr && shared_->has_mirrors();
+  FlushTlb();  // pages with mirrors are not written past CopyIntoPage
+}
+
+void Memory::ReplaceShared(Shared shared) {
+  if (undo_on_) {
+    undo_.push_back({0, shared_log_.size(), kSharedEntry});
+    shared_log_.push_back(shared_);
+  }
+  SetShared(std::move(shared));
+}
+
+void Memory::MakePrivate(uint64_t first, uint64_t end) {
+  if (shared_ == nullptr || !shared_->HasIn(first, end)) {
+    return;
+  }
+  auto left = std::make_shared<SharedMappings>(*shared_);
+  left->Remove(first, end);
+  ReplaceShared(left->empty() ? nullptr : std::move(left));
+}
+
 // Returns what the chunks from `first` up to `end` had.
 PageTable Memory::Exchange(uint64_t first, uint64_t end, PageTable part) {
   PageTable old = pages_.TakeOut(first, end);
@@ -253,6 +288,7 @@ void Memory::Map(uint64_t addr, uint64_t size_bytes, uint32_t prot) {
   if (size_bytes == 0) {
     return;
   }
+  MakePrivate(PageOf(addr), PageEnd(addr, size_bytes));
   EachPart(
       PageOf(addr), PageEnd(addr, size_bytes),
       [&](uint64_t first, uint64_t end) {
@@ -263,10 +299,37 @@ void Memory::Map(uint64_t addr, uint64_t size_bytes, uint32_t prot) {
       [&](uint64_t first, uint64_t end) { ReplaceChunks(first, end, prot); });
 }
 
+// The mirrors' pages are shared until one is written, as a snapshot's are.
+void Memory::MapShared(uint64_t addr, uint64_t size_bytes, uint32_t prot,
+                       uint64_t number) {
+  if (size_bytes == 0) {
+    return;
+  }
+  Map(addr, size_bytes, prot);
+  const uint64_t first = PageOf(addr);
+  const uint64_t end = PageEnd(addr, size_bytes);
+  auto shared = shared_ != nullptr ? std::make_shared<SharedMappings>(*shared_)
+                                   : std::make_shared<SharedMappings>();
+  shared->Add(first, end, number);
+  ReplaceShared(shared);
+  shared->ForEachMirroredStretch(
+      first, end, [&](uint64_t part, uint64_t part_end, uint64_t mirror) {
+        const uint64_t mirror_end = mirror + (part_end - part);
+        for (uint64_t page = pages_.FirstMapped(mirror, mirror_end, true);
+             page < mirror_end;
+             page = pages_.FirstMapped(page + 1, mirror_end, true)) {
+          ReplaceSlot(part + (page - mirror),
+                      PageSlot{pages_.Find(page)->page, prot, true});
+          ForgetInTlb(page);  // its bytes are not its own any more
+        }
+      });
+}
+
 void Memory::Unmap(uint64_t addr, uint64_t size_bytes) {
   if (size_bytes == 0) {
     return;
   }
+  MakePrivate(PageOf(addr), PageEnd(addr, size_bytes));
   EachPart(
       PageOf(addr), PageEnd(addr, size_bytes),
       [&](uint64_t first, uint64_t end) {
@@ -315,7 +378,9 @@ void Memory::Clear(uint64_t addr, uint64_t size_bytes) {
   const uint64_t end = PageEnd(addr, size_bytes);
   for (uint64_t page = pages_.FirstMapped(PageOf(addr), end, true); page < end;
        page = pages_.FirstMapped(page + 1, end, true)) {
-    ReplaceSlot(page, PageSlot{nullptr, pages_.Find(page)->prot, true});
+    if (!SharedNumberAt(page << kPageShift)) {
+      ReplaceSlot(page, PageSlot{nullptr, pages_.Find(page)->prot, true});
+    }
   }
 }
 
@@ -327,6 +392,15 @@ void Memory::Move(uint64_t from, uint64_t to, uint64_t size_bytes) {
   CLEW_CHECK(
       PageOf(from) + pages <= PageOf(to) || PageOf(to) + pages <= PageOf(from),
       "moving {:#x} to {:#x}: the ranges overlap", from, to);
+  const auto has_shared = [&](uint64_t addr) {
+    return shared_ != nullptr &&
+           shared_->HasIn(PageOf(addr), PageOf(addr) + pages);
+  };
+  if (has_shared(from) || has_shared(to)) {
+    auto moved = std::make_shared<SharedMappings>(*shared_);
+    moved->Move(PageOf(from), PageOf(to), pages);
+    ReplaceShared(moved->empty() ? nullptr : std::move(moved));
+  }
   for (uint64_t i = 0; i < pages; ++i) {
     const PageSlot* slot = pages_.Find(PageOf(from) + i);
     PageSlot moved = slot != nullptr ? *slot : PageSlot();
@@ -338,6 +412,12 @@ void Memory::Move(uint64_t from, uint64_t to, uint64_t size_bytes) {
 std::optional<uint32_t> Memory::ProtectionAt(uint64_t addr) const {
   const PageSlot* slot = pages_.Find(PageOf(addr));
   return slot != nullptr ? std::optional(slot->prot) : std::nullopt;
+}
+
+uint64_t Memory::SharedBytesAt(uint64_t addr) const {
+  const auto end =
+      shared_ == nullptr ? std::nullopt : shared_->EndAt(PageOf(addr));
+  return end ? (*end << kPageShift) - addr : 0;
 }
 
 // Whether all bytes are mapped with all bits of `prot`; any size, no wrapping.
@@ -381,6 +461,9 @@ void Memory::CopyIn(uint64_t addr, std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     const size_t n = InPage(addr, bytes.size());
     CopyIntoPage(addr, bytes.first(n));
+    if (has_mirrors_) [[unlikely]] {
+      CopyIntoMirrors(addr, bytes.first(n));
+    }
     bytes = bytes.subspan(n);
     addr += n;
   }
@@ -395,7 +478,8 @@ std::byte* Memory::HostToWrite(uint64_t page_number) {
   std::byte* host = pages_.WritableBytes(page_number);
   ForgetInTlb(page_number);
   const PageSlot& slot = *pages_.Find(page_number);
-  if ((slot.prot & kProtWrite) != 0 && !Executable(slot)) {
+  if ((slot.prot & kProtWrite) != 0 && !Executable(slot) &&
+      !HasMirror(page_number << kPageShift, 1)) {
     write_tlb_[index] = TlbEntry{page_number, host};
   }
   return host;
@@ -412,6 +496,13 @@ void Memory::CopyIntoPage(uint64_t addr, std::span<const std::byte> bytes) {
     BumpCodeVersion();
   }
   std::memcpy(place, bytes.data(), bytes.size());
+}
+
+void Memory::CopyIntoMirrors(uint64_t addr, std::span<const std::byte> bytes) {
+  ForEachMirror(addr, bytes.size(),
+                [&](uint64_t at, uint64_t offset, uint64_t size_bytes) {
+                  CopyIntoPage(at, bytes.subspan(offset, size_bytes));
+                });
 }
 
 bool Memory::Load(uint64_t addr, std::span<std::byte> bytes) const {
@@ -525,8 +616,13 @@ void Memory::Undo(const UndoEntry& entry) {
     Part part = std::move(parts_[entry.old_bytes]);
     parts_.resize(entry.old_bytes);
     Exchange(entry.addr, part.end, std::move(part.pages));
+  } else if (entry.size_bytes == kSharedEntry) {
+    Shared shared = std::move(shared_log_[entry.old_bytes]);
+    shared_log_.resize(entry.old_bytes);
+    SetShared(std::move(shared));
   } else {
-    CopyIn(
+    // Not in its mirrors: what they had is in the log, too.
+    CopyIntoPage(
         entry.addr,
         std::as_bytes(std::span(&entry.old_bytes, 1)).first(entry.size_bytes));
   }
@@ -552,6 +648,7 @@ void Memory::DropMarks() {
   undo_.clear();
   slots_.clear();
   parts_.clear();
+  shared_log_.clear();
 }
 
 void Memory::EnableDigest() {
@@ -560,7 +657,7 @@ void Memory::EnableDigest() {
   }
   digest_on_ = true;
   Retrack();
-  digest_ = DigestOf(pages_);
+  digest_ = DigestOf(pages_) + (shared_ != nullptr ? shared_->Digest() : 0);
 }
 
 void Memory::EnableRelativeDigest() {

@@ -215,6 +215,23 @@ struct Shadowed {
     thread->memory->Store(addr, sizeof(U), v.expr);
     thread->observer->OnWrite(cpu.MakeAccess(addr, v.value, sizeof(U), kind),
                               v.expr);
+    StoreInMirrors(cpu, addr, sizeof(U), v.value, v.expr);
+  }
+  // Lets the mirrors of what was stored have its expression, too.
+  template <class Machine>
+  void StoreInMirrors(Machine& cpu, uint64_t addr, uint32_t size_bytes,
+                      uint64_t value, const Expr* expr) const {
+    cpu.ForEachMirror(
+        addr, size_bytes, [&](uint64_t at, uint64_t offset, uint64_t part) {
+          const Expr* const stored =
+              Part(expr, static_cast<unsigned>(8 * offset),
+                   static_cast<unsigned>(8 * part));
+          thread->memory->Store(at, static_cast<uint32_t>(part), stored);
+          thread->observer->OnWrite(
+              cpu.MakeAccess(at, BytesOf(value, offset, part), part,
+                             AccessKind::kWrite),
+              stored);
+        });
   }
   // In pieces of 8, 4, 2, 1 bytes.
   template <class Machine>
@@ -326,6 +343,7 @@ void Shadowed::AfterStoreBytes(Machine& cpu, uint64_t addr,
     thread->memory->Store(addr + i, static_cast<uint32_t>(size), nullptr);
     thread->observer->OnWrite(cpu.MakeAccess(addr + i, value, size, kind),
                               nullptr);
+    StoreInMirrors(cpu, addr + i, static_cast<uint32_t>(size), value, nullptr);
     i += size;
   }
 }

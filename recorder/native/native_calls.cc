@@ -400,6 +400,7 @@ Status NativeCalls::Log(NativeThread& thread, int64_t result,
   if (state_.config.encoder.tsc) {
     input.left_tsc = TscTicks(state_.now);
   }
+  input.shared_memory = SharedMemoryOf(call, result, state_.memory);
   NoteOutput(effects, state_.memory, input);
   NoteReport(call, result);
   std::vector<MemoryRange> writes = effects.writes;

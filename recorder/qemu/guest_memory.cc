@@ -1,6 +1,7 @@
 #include "recorder/qemu/guest_memory.h"
 
 #include <fcntl.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +14,7 @@
 #include <utility>
 
 #include "common/inputs.h"
+#include "common/linux/shared_memory.h"
 #include "common/os/maps_path.h"
 #include "recorder/qemu/calls/own_descriptor.h"
 
@@ -26,6 +28,8 @@ struct KernelMapping {
   std::string name;
   uint32_t prot = 0;  // kProt...
   bool shared = false;
+  uint64_t device = 0;  // as in stat::st_dev
+  uint64_t inode = 0;   // 0: of no file
 };
 
 uint32_t ProtOf(const std::array<char, 4>& rights) {
@@ -41,10 +45,12 @@ std::optional<KernelMapping> ParseMapsLine(const char* line) {
   unsigned long end = 0;
   unsigned long offset = 0;
   unsigned long inode = 0;
+  unsigned int major = 0;
+  unsigned int minor = 0;
   int name_at = 0;
   std::array<char, 4> rights = {};
-  if (sscanf(line, "%lx-%lx %4c %lx %*s %lu %n", &begin, &end, rights.data(),
-             &offset, &inode, &name_at) < 5) {
+  if (sscanf(line, "%lx-%lx %4c %lx %x:%x %lu %n", &begin, &end, rights.data(),
+             &offset, &major, &minor, &inode, &name_at) < 7) {
     return std::nullopt;
   }
   mapping.prot = ProtOf(rights);
@@ -52,6 +58,8 @@ std::optional<KernelMapping> ParseMapsLine(const char* line) {
   mapping.begin = begin;
   mapping.end = end;
   mapping.file_offset = offset;
+  mapping.device = gnu_dev_makedev(major, minor);
+  mapping.inode = inode;
   mapping.name = line + name_at;
   while (!mapping.name.empty() && mapping.name.back() == '\n') {
     mapping.name.pop_back();
@@ -279,7 +287,11 @@ Result<std::vector<GuestRegion>> ListRegionsOf(int32_t process,
            .file_offset = name.starts_with('/') ? mapping.file_offset : 0,
            .name = name,
            .shared = mapping.shared,
-           .was_zero = !mapping.shared && IsAnonymous(mapping.name)});
+           .was_zero = !mapping.shared && IsAnonymous(mapping.name),
+           .shared_memory =
+               mapping.shared && mapping.inode != 0
+                   ? SharedMemoryNumber(mapping.device, mapping.inode)
+                   : 0});
     }
   }
   return regions;

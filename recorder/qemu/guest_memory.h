@@ -83,6 +83,7 @@ struct GuestRegion {
   // zero when it was mapped.
   bool shared = false;
   bool was_zero = false;
+  uint64_t shared_memory = 0;  // which (StartSegment); of ListRegionsOf alone
 };
 
 // The program's memory, by address: the kernel's list of mappings below `end`,

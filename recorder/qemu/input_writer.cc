@@ -71,6 +71,7 @@ void InputWriter::AddCall(const SyscallInput& call,
   after.Number(9, call.entered_tsc.as_int());
   after.Number(10, call.left_tsc.as_int());
   after.Number(11, call.read_digest.value_or(0));
+  after.Number(12, call.shared_memory);
   Emit(kInputSyscall, before, writes, 5, after);
 }
 

@@ -8,6 +8,7 @@ namespace {
 
 constexpr uint32_t kStartSegments = 10;
 constexpr uint32_t kSegmentData = 6;
+constexpr uint32_t kSegmentSharedMemory = 7;
 constexpr uint32_t kStartThreads = 14;
 constexpr uint32_t kThreadXsave = 7;
 constexpr uint32_t kThreadRseq = 8;
@@ -50,6 +51,7 @@ void WriteSegment(RawFile& file, const GuestRegion& region, uint64_t used,
   fields.Number(3, region.prot);
   fields.Text(4, region.name);
   fields.Number(5, region.file_offset);
+  fields.Number(kSegmentSharedMemory, region.shared_memory);
   const uint64_t data_bytes =
       used > 0 ? Wire::FieldBytes(kSegmentData, used) : 0;
   Wire head;

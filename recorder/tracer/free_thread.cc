@@ -182,6 +182,7 @@ Status FreeThread::TakeCall(const CallItem& item) {
       input.result = result;
     }
     input.writes = item.writes;
+    input.shared_memory = told.shared_memory;
     if (told.has_output != 0) {
       input.output_digest = told.output_digest;
       input.output_bytes = told.output_bytes;

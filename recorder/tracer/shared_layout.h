@@ -161,6 +161,7 @@ struct ToldCall {
   uint64_t left_tsc = 0;
   uint64_t output_digest = 0;
   uint64_t output_bytes = 0;
+  uint64_t shared_memory = 0;  // SyscallInput's
   uint32_t has_returned = 0;
   uint32_t has_output = 0;
   Untold untold = Untold::kNothing;

@@ -1,7 +1,7 @@
 // Goal: the promises of machine/memory.h: snapshots, undo, digest, protection,
 // code versions.
 // Method: property; random sequences of operations against a plain model (a map
-// from address to byte and protection).
+// from address to byte, protection and number of shared memory).
 
 #include "machine/memory.h"
 
@@ -23,6 +23,7 @@ constexpr uint64_t kChunkBytes = PageTable::kChunkPages * kPageBytes;
 
 struct ModelPage {
   uint32_t prot = 0;
+  std::optional<uint64_t> number = {};  // of shared memory
   std::vector<std::byte> bytes = std::vector<std::byte>(kPageBytes);
   bool operator==(const ModelPage&) const = default;
 };
@@ -37,8 +38,13 @@ bool ModelStore(Model& model, uint64_t addr, std::span<const std::byte> bytes,
     }
   }
   for (size_t i = 0; i < bytes.size(); ++i) {
-    model[(addr + i) / kPageBytes * kPageBytes].bytes[(addr + i) % kPageBytes] =
-        bytes[i];
+    ModelPage& written = model[(addr + i) / kPageBytes * kPageBytes];
+    written.bytes[(addr + i) % kPageBytes] = bytes[i];
+    for (auto& [other_addr, other] : model) {
+      if (other.number && other.number == written.number) {
+        other.bytes[(addr + i) % kPageBytes] = bytes[i];
+      }
+    }
   }
   return true;
 }
@@ -53,6 +59,7 @@ void ExpectEqual(const Memory& memory, const Model& model) {
       std::vector<std::byte> bytes(kPageBytes);
       ASSERT_TRUE(memory.Peek(page, bytes));
       ASSERT_EQ(*prot, it->second.prot);
+      ASSERT_EQ(memory.SharedNumberAt(page), it->second.number);
       ASSERT_TRUE(bytes == it->second.bytes);
     }
   }
@@ -61,7 +68,11 @@ void ExpectEqual(const Memory& memory, const Model& model) {
 uint64_t FreshDigest(const Model& model) {
   Memory memory;
   for (const auto& [addr, page] : model) {
-    memory.Map(addr, kPageBytes, page.prot);
+    if (page.number) {
+      memory.MapShared(addr, kPageBytes, page.prot, *page.number);
+    } else {
+      memory.Map(addr, kPageBytes, page.prot);
+    }
     EXPECT_TRUE(memory.Poke(addr, page.bytes));
   }
   memory.EnableDigest();
@@ -74,9 +85,13 @@ class MemoryTest : public testing::Test {
   uint32_t RandomProt() { return static_cast<uint32_t>(random_.Below(8)); }
 
   void Step(Memory& memory, Model& model) {
-    switch (random_.Below(10)) {
+    switch (random_.Below(12)) {
       case 0:
         return MapSome(memory, model);
+      case 5:
+        return MapSomeShared(memory, model);
+      case 6:
+        return MoveSome(memory, model);
       case 1:
         return UnmapSome(memory, model);
       case 2:
@@ -94,6 +109,39 @@ class MemoryTest : public testing::Test {
     const uint32_t prot = RandomProt() | (kProtRead | kProtWrite);
     memory.Map(addr, kPageBytes, prot);
     model[addr] = ModelPage{.prot = prot};
+  }
+  void MapSomeShared(Memory& memory, Model& model) {
+    const uint64_t addr = RandomAddr() / kPageBytes * kPageBytes;
+    const uint64_t pages = 1 + random_.Below(2);
+    const uint32_t prot = RandomProt() | (kProtRead | kProtWrite);
+    const uint64_t number = 100 + random_.Below(4);
+    memory.MapShared(addr, pages * kPageBytes, prot, number);
+    for (uint64_t i = 0; i < pages; ++i) {
+      model.erase(addr + i * kPageBytes);
+    }
+    for (uint64_t i = 0; i < pages; ++i) {
+      ModelPage mapped = {.prot = prot, .number = number + i};
+      for (const auto& [other_addr, other] : model) {
+        if (other.number == mapped.number) {
+          mapped.bytes = other.bytes;
+        }
+      }
+      model[addr + i * kPageBytes] = mapped;
+    }
+  }
+  void MoveSome(Memory& memory, Model& model) {
+    const uint64_t from = RandomAddr() / kPageBytes * kPageBytes;
+    const uint64_t to = RandomAddr() / kPageBytes * kPageBytes;
+    if (from == to) {
+      return;
+    }
+    memory.Move(from, to, kPageBytes);
+    auto moved = model.extract(from);
+    model.erase(to);
+    if (!moved.empty()) {
+      moved.key() = to;
+      model.insert(std::move(moved));
+    }
   }
   void UnmapSome(Memory& memory, Model& model) {
     const uint64_t addr = RandomAddr() / kPageBytes * kPageBytes;
@@ -114,7 +162,9 @@ class MemoryTest : public testing::Test {
     memory.Clear(addr, size);
     const auto end = model.lower_bound(addr + size);
     for (auto it = model.lower_bound(addr); it != end; ++it) {
-      it->second = ModelPage{.prot = it->second.prot};
+      if (!it->second.number) {
+        it->second = ModelPage{.prot = it->second.prot};
+      }
     }
   }
   void PokeSome(Memory& memory, Model& model) {

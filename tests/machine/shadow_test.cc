@@ -7,7 +7,8 @@
 // memory. The concrete machine runs from state two. Under state two's values
 // for the variables, the expressions must evaluate to what the concrete machine
 // has. A case whose reported conditions do not hold in state two is skipped,
-// and the share of skipped ones is bounded.
+// and the share of skipped ones is bounded. The same with memory that is mapped
+// at a second place, where all that is written has to be written and seen, too.
 
 #include "machine/shadow.h"
 
@@ -16,6 +17,7 @@
 
 #include <cstring>
 #include <map>
+#include <set>
 
 #include "constraints/expr_eval.h"
 #include "tests/machine/forms.h"
@@ -96,6 +98,26 @@ class VariableMaker final : public ShadowObserver {
   std::vector<std::pair<const Expr*, uint64_t>> conditions_;
 };
 
+// Where the data is mapped a second time.
+constexpr uint64_t kMirrorDistance = 0x100'0000;
+
+// The bytes that a concrete machine writes.
+class WriteWatcher final : public AccessObserver {
+ public:
+  bool OnAccess(const ObservedAccess& access) override {
+    for (uint64_t i = 0; i < access.size_bytes; ++i) {
+      if (access.kind != AccessKind::kRead) {
+        written_.insert(access.addr + i);
+      }
+    }
+    return false;
+  }
+  bool Wrote(uint64_t addr) const { return written_.contains(addr); }
+
+ private:
+  std::set<uint64_t> written_;
+};
+
 enum class Verdict { kSame, kSkipped, kUnsupported, kDifferent };
 
 class ShadowTest : public testing::Test {
@@ -130,7 +152,19 @@ class ShadowTest : public testing::Test {
     return two;
   }
 
+  // From here on what is written is written at the second place, too.
+  void MapTwice() {
+    for (Memory* memory : {&shadow_memory_, &plain_memory_}) {
+      for (const uint64_t addr : {kDataAt, kDataAt + kMirrorDistance}) {
+        memory->MapShared(addr, kDataBytes, kProtRead | kProtWrite, 1);
+      }
+    }
+    is_mapped_twice_ = true;
+  }
+  void TryForms();
   Verdict Try();
+  std::string CompareMirrors(const VariableMaker& shadowed,
+                             const WriteWatcher& plain) const;
   std::string Compare(ShadowMachine& machine, const Registers& one,
                       const ShadowMemory& shadow, const Registers& two,
                       Evaluator& evaluator, const VariableMaker& observer);
@@ -141,6 +175,7 @@ class ShadowTest : public testing::Test {
   CodeCache plain_code_;
   Random random_{1};
   std::string difference_;
+  bool is_mapped_twice_ = false;
 };
 
 void MakeVariables(ShadowMachine& machine, ExprPool& pool, const State& two,
@@ -174,6 +209,8 @@ Verdict ShadowTest::Try() {
   MakeVariables(shadowed, pool, two, assignment);
   const Stop stop = shadowed.Run(1);
   Machine plain(regs_two, plain_memory_, plain_code_);
+  WriteWatcher watcher;
+  plain.set_observer(&watcher);
   const Stop plain_stop = plain.Run(1);
   if (stop.kind == StopKind::kUnsupported) {
     return Verdict::kUnsupported;
@@ -185,6 +222,9 @@ Verdict ShadowTest::Try() {
   }
   difference_ =
       Compare(shadowed, regs_one, shadow, regs_two, evaluator, observer);
+  if (is_mapped_twice_) {
+    difference_ += CompareMirrors(observer, watcher);
+  }
   return difference_.empty() ? Verdict::kSame : Verdict::kDifferent;
 }
 
@@ -211,21 +251,38 @@ std::string ShadowTest::Compare(ShadowMachine& machine, const Registers& one,
           (one.rflags & bit) != 0, (two.rflags & bit) != 0);
   }
   check("rip", nullptr, one.rip, two.rip);
-  for (uint64_t addr = kDataAt; addr < kDataAt + kDataBytes; ++addr) {
-    if (!observer.Wrote(addr)) {
-      continue;
-    }
+  const auto check_byte = [&](uint64_t addr) {
     uint8_t byte_one = 0;
     uint8_t byte_two = 0;
     EXPECT_TRUE(shadow_memory_.Load(addr, byte_one));
     EXPECT_TRUE(plain_memory_.Load(addr, byte_two));
     check(fmt::format("memory {:#x}", addr), shadow.Load(addr, 1, byte_one),
           byte_one, byte_two);
+  };
+  for (uint64_t addr = kDataAt; addr < kDataAt + kDataBytes; ++addr) {
+    if (observer.Wrote(addr)) {
+      check_byte(addr);
+    }
+    if (observer.Wrote(addr) && is_mapped_twice_) {
+      check_byte(addr + kMirrorDistance);
+    }
   }
   return out;
 }
 
-TEST_F(ShadowTest, ExpressionsAgreeWithTheConcreteMachine) {
+std::string ShadowTest::CompareMirrors(const VariableMaker& shadowed,
+                                       const WriteWatcher& plain) const {
+  for (uint64_t addr = kDataAt; addr < kDataAt + kDataBytes; ++addr) {
+    const uint64_t mirror = addr + kMirrorDistance;
+    if (shadowed.Wrote(addr) != shadowed.Wrote(mirror) ||
+        plain.Wrote(addr) != plain.Wrote(mirror)) {
+      return fmt::format("{:#x} is seen to be written at one place", addr);
+    }
+  }
+  return "";
+}
+
+void ShadowTest::TryForms() {
   std::map<Verdict, int> verdicts;
   std::map<std::string, int> failures;
   const auto run = [&](int map, uint8_t first, uint8_t last) {
@@ -252,6 +309,13 @@ TEST_F(ShadowTest, ExpressionsAgreeWithTheConcreteMachine) {
              verdicts[Verdict::kSame], verdicts[Verdict::kSkipped],
              verdicts[Verdict::kUnsupported]);
   EXPECT_GT(verdicts[Verdict::kSame], 2 * verdicts[Verdict::kSkipped]);
+}
+
+TEST_F(ShadowTest, ExpressionsAgreeWithTheConcreteMachine) { TryForms(); }
+
+TEST_F(ShadowTest, WhatIsMappedTwiceIsWrittenTwice) {
+  MapTwice();
+  TryForms();
 }
 
 }  // namespace

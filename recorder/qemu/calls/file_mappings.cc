@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 
+#include "common/linux/shared_memory.h"
 #include "common/os/system_file.h"
 #include "common/x86/page.h"
 #include "recorder/qemu/calls/program_descriptor.h"
@@ -114,6 +115,24 @@ std::vector<MemoryRange> PagesWithContent(const GuestMemory& memory,
   return pages;
 }
 
+// Those that can be read; behind the end of a file they cannot. Nobody waits
+// for many.
+std::vector<MemoryRange> ReadablePages(uint64_t addr, uint64_t pages,
+                                       const GuestMemory& memory) {
+  constexpr uint64_t kPagesMax = 1 << 14;
+  std::vector<MemoryRange> ranges;
+  if (pages > kPagesMax) {
+    return ranges;
+  }
+  for (uint64_t page = addr; page != addr + pages * kPageBytes;
+       page += kPageBytes) {
+    if (memory.Load<uint8_t>(page)) {
+      ranges.push_back({page, kPageBytes});
+    }
+  }
+  return ranges;
+}
+
 bool MapsCodeOfFile(const SyscallCall& call, int64_t result) {
   return call.number == __NR_mmap && result >= 0 &&
          (call.args[3] & MAP_ANONYMOUS) == 0 && (call.args[2] & PROT_EXEC) != 0;
@@ -140,6 +159,24 @@ std::optional<std::string> CodeFileOf(const SyscallCall& call, int64_t result,
   const bool is_file = path.starts_with('/') &&
                        stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode);
   return is_file ? std::optional(path) : std::nullopt;
+}
+
+uint64_t SharedMemoryOf(const SyscallCall& call, int64_t result,
+                        const GuestMemory& memory) {
+  if (result < 0) {
+    return 0;
+  }
+  if (call.number == __NR_shmat) {
+    return SharedMemoryNumber(kMemoryDevice, call.args[0]);
+  }
+  const bool maps_file = call.number == __NR_mmap &&
+                         (call.args[3] & MAP_SHARED) != 0 &&
+                         (call.args[3] & MAP_ANONYMOUS) == 0;
+  const auto info =
+      maps_file ? ProgramDescriptor(memory, static_cast<int>(call.args[4]))
+                      .StatOfRegularFile()
+                : std::nullopt;
+  return info ? SharedMemoryNumber(info->st_dev, info->st_ino) : 0;
 }
 
 ExecMapping CodeMappedBy(const SyscallCall& call, int64_t result,
@@ -339,26 +376,32 @@ std::vector<MemoryRange> FileMappings::Advised(
   if (advice == MADV_DONTNEED && result == 0) {
     return NotDiscarded(call, memory);
   }
-  constexpr uint64_t kPagesMax = 1 << 14;  // nobody waits for more
-  const uint64_t pages = PagesIn(call.args[1]);
   if ((advice != MADV_DONTNEED && advice != MADV_REMOVE) ||
-      call.args[0] % kPageBytes != 0 || pages > kPagesMax) {
+      call.args[0] % kPageBytes != 0) {
     return {};
   }
-  std::vector<MemoryRange> ranges;
-  for (uint64_t page = call.args[0]; page != call.args[0] + pages * kPageBytes;
-       page += kPageBytes) {
-    if (memory.Load<uint8_t>(page)) {
-      ranges.push_back({page, kPageBytes});
-    }
+  return ReadablePages(call.args[0], PagesIn(call.args[1]), memory);
+}
+
+std::vector<MemoryRange> FileMappings::Grown(const SyscallCall& call,
+                                             int64_t result,
+                                             const GuestMemory& memory) const {
+  const uint64_t old_bytes = RoundUpToPage(call.args[1]);
+  const uint64_t new_bytes = RoundUpToPage(call.args[2]);
+  if (result < 0 || new_bytes <= old_bytes || !IsMapped(call.args[0])) {
+    return {};
   }
-  return ranges;
+  return ReadablePages(static_cast<uint64_t>(result) + old_bytes,
+                       (new_bytes - old_bytes) / kPageBytes, memory);
 }
 
 std::vector<MemoryRange> FileMappings::ChangedBy(
     const SyscallCall& call, int64_t result, const GuestMemory& memory) const {
   if (call.number == __NR_madvise) {
     return Advised(call, result, memory);
+  }
+  if (call.number == __NR_mremap) {
+    return Grown(call, result, memory);
   }
   std::vector<MemoryRange> ranges;
   const auto changed =
@@ -380,10 +423,8 @@ std::vector<MemoryRange> FileMappings::ChangedBy(
 }
 
 std::string PhraseOfSharedFile(const std::string& path) {
-  return fmt::format(
-      "{:?} is mapped shared, and another mapping of it or another process may "
-      "write it",
-      path);
+  return fmt::format("{:?} is mapped shared, and another process may write it",
+                     path);
 }
 
 std::vector<std::string> FileMappings::Unlogged() const {

@@ -23,6 +23,10 @@ std::optional<std::string> CodeFileOf(const SyscallCall& call, int64_t result,
 // Likewise, where `path` is that of the descriptor.
 std::optional<std::string> CodeFileOf(const SyscallCall& call, int64_t result,
                                       const std::string& path);
+// Which memory `call`, which returned `result`, mapped shared
+// (SyscallInput::shared_memory).
+uint64_t SharedMemoryOf(const SyscallCall& call, int64_t result,
+                        const GuestMemory& memory);
 // What it mapped of the file, whose `path` it borrows.
 ExecMapping CodeMappedBy(const SyscallCall& call, int64_t result,
                          const std::string& path);
@@ -59,6 +63,7 @@ class FileMappings {
   // Memory that `call` changed by way of the file behind it. Of memory that was
   // discarded (MADV_DONTNEED) that which is not zero now; all of it where it
   // was punched out of its file (MADV_REMOVE), or the call failed half way.
+  // Where a mapping of a file has grown, what it has there.
   std::vector<MemoryRange> ChangedBy(const SyscallCall& call, int64_t result,
                                      const GuestMemory& memory) const;
 
@@ -83,6 +88,8 @@ class FileMappings {
   static std::optional<FileId> IdOf(const GuestMemory& memory, int fd);
   std::vector<MemoryRange> Advised(const SyscallCall& call, int64_t result,
                                    const GuestMemory& memory) const;
+  std::vector<MemoryRange> Grown(const SyscallCall& call, int64_t result,
+                                 const GuestMemory& memory) const;
   std::vector<MemoryRange> NotDiscarded(const SyscallCall& call,
                                         const GuestMemory& memory) const;
   bool IsMapped(uint64_t addr) const;

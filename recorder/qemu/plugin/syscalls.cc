@@ -186,6 +186,7 @@ void Syscalls::Record(Thread& me, int64_t result) {
   if (parts_.context.config.encoder.tsc) {
     input.left_tsc = TscTicks(g_runner.block_end);
   }
+  input.shared_memory = SharedMemoryOf(me.call, result, parts_.context.memory);
   NoteOutput(*effects, parts_.context.memory, input);
   std::vector<MemoryRange> writes = effects->writes;
   for (const MemoryRange& range :

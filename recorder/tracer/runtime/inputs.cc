@@ -22,6 +22,7 @@
 #include "common/linux/failure_report.h"
 #include "common/linux/ioctl_size.h"
 #include "common/linux/robust_list.h"
+#include "common/linux/shared_memory.h"
 #include "common/x86/page.h"
 #include "recorder/tracer/runtime/call.h"
 #include "recorder/tracer/runtime/signals.h"
@@ -164,8 +165,7 @@ void TellDiscarded(Teller& teller, uint64_t addr, uint64_t bytes) {
   }
 }
 
-bool IsRegularFile(uint64_t fd) {
-  struct stat info = {};
+bool IsRegularFile(uint64_t fd, struct stat& info) {
   return !IsError(Call(SYS_fstat, fd, AddrOf(&info))) && S_ISREG(info.st_mode);
 }
 
@@ -197,7 +197,17 @@ void TellAdvised(ThreadState& thread, Teller& teller, const ToldBefore& call,
   }
 }
 
-void TellMapped(Teller& teller, const ToldBefore& call, uint64_t addr) {
+// Memory that has grown is not there before somebody uses it, but for a file's.
+void TellGrown(Teller& teller, const ToldBefore& call, uint64_t addr) {
+  const uint64_t old_bytes = RoundUpToPage(call.arguments[1]);
+  const uint64_t new_bytes = RoundUpToPage(call.arguments[2]);
+  if (new_bytes > old_bytes) {
+    TellDiscarded(teller, addr + old_bytes, new_bytes - old_bytes);
+  }
+}
+
+void TellMapped(Teller& teller, const ToldBefore& call, uint64_t addr,
+                ToldCall& told) {
   const uint64_t bytes = call.arguments[1];
   const uint64_t protection = call.arguments[2];
   const uint64_t flags = call.arguments[3];
@@ -206,11 +216,15 @@ void TellMapped(Teller& teller, const ToldBefore& call, uint64_t addr) {
     return;
   }
   // What is no file may be other than what is read, or be taken by that.
-  if (!IsRegularFile(fd)) {
+  struct stat info = {};
+  if (!IsRegularFile(fd, info)) {
     teller.Miss(Untold::kNotInTable);
     return;
   }
   const bool is_shared = (flags & MAP_TYPE) != MAP_PRIVATE;
+  if (is_shared) {
+    told.shared_memory = SharedMemoryNumber(info.st_dev, info.st_ino);
+  }
   if (is_shared && (protection & PROT_WRITE) != 0) {
     teller.Miss(Untold::kSharedFile);
   }
@@ -297,8 +311,10 @@ void TellMessages(Teller& teller, uint64_t messages, uint64_t count) {
   }
 }
 
-void TellSegment(Teller& teller, uint64_t segment, uint64_t addr) {
+void TellSegment(Teller& teller, uint64_t segment, uint64_t addr,
+                 ToldCall& told) {
   shmid64_ds info = {};
+  told.shared_memory = SharedMemoryNumber(kMemoryDevice, segment);
   if (IsError(Call(SYS_shmctl, segment, IPC_STAT, AddrOf(&info)))) {
     teller.Miss(Untold::kNotInTable);
   } else {
@@ -307,15 +323,15 @@ void TellSegment(Teller& teller, uint64_t segment, uint64_t addr) {
 }
 
 void TellSpecial(Teller& teller, const ToldBefore& call,
-                 const InputRules& rules, const RawRule& rule,
-                 uint64_t result) {
+                 const InputRules& rules, const RawRule& rule, uint64_t result,
+                 ToldCall& told) {
   const std::array<uint64_t, 6>& arguments = call.arguments;
   switch (rule.special) {
     case kRawRequest:
       TellRequest(teller, call, rules, rule.request);
       break;
     case kRawMmap:
-      TellMapped(teller, call, result);
+      TellMapped(teller, call, result, told);
       break;
     case kRawClone:
       if (call.number == SYS_clone) {
@@ -343,7 +359,7 @@ void TellSpecial(Teller& teller, const ToldBefore& call,
       teller.TellRange(arguments[1], sizeof(long) + result);
       break;
     case kRawSharedMemory:
-      TellSegment(teller, arguments[0], result);
+      TellSegment(teller, arguments[0], result, told);
       break;
     case kRawFailsOnly:
       teller.Miss(Untold::kNotInTable);
@@ -476,7 +492,10 @@ void TellEffects(ThreadState& thread, Teller& teller, const ToldBefore& call,
   if (IsError(result)) {
     return;
   }
-  TellSpecial(teller, call, RulesOf(thread), *rule, result);
+  if (call.number == SYS_mremap) {
+    TellGrown(teller, call, result);
+  }
+  TellSpecial(teller, call, RulesOf(thread), *rule, result, told);
   if (rule->output != kRawNoOutput) {
     NoteOutput(thread, call, rule->output, result, told);
   }

@@ -414,6 +414,7 @@ INSTANTIATE_TEST_SUITE_P(
         TruthCase{
             "queues", {"recorder/programs/recorder_tracee_queues"}, false},
         TruthCase{"mapped_anew", {"programs/mapped_anew"}, false},
+        TruthCase{"mapped_twice", {"programs/mapped_twice"}, false},
         TruthCase{"mapped_file", {"programs/mapped_file"}},
         TruthCase{"channels", {"programs/channels"}},
         TruthCase{"discarded", {"programs/discarded"}, false},
@@ -467,8 +468,9 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& parameter) { return parameter.param.name; });
 
 // And by a copy of their code, as by default.
-TruthCase Traced(const char* name, std::vector<std::string> command) {
-  TruthCase c = {name, std::move(command)};
+TruthCase Traced(const char* name, std::vector<std::string> command,
+                 bool fails = true) {
+  TruthCase c = {name, std::move(command), fails};
   c.source = recorder::SoftwareSource::kTracer;
   return c;
 }
@@ -478,6 +480,7 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(Traced("bank", {"programs/bank"}),
                     Traced("bbuf", {"programs/bbuf"}),
                     Traced("uaf", {"programs/uaf"}),
+                    Traced("mapped_twice", {"programs/mapped_twice"}, false),
                     Traced("deadlock", {"programs/deadlock"})),
     [](const auto& parameter) { return parameter.param.name; });
 
@@ -516,6 +519,7 @@ INSTANTIATE_TEST_SUITE_P(
         Stepped("queues", {"recorder/programs/recorder_tracee_queues"}),
         Stepped("given", {"programs/given"}),
         Stepped("mapped_anew", {"programs/mapped_anew"}),
+        Stepped("mapped_twice", {"programs/mapped_twice"}),
         Stepped("mapped_file", {"programs/mapped_file"}),
         Stepped("channels", {"programs/channels"}),
         Stepped("discarded", {"programs/discarded"}),

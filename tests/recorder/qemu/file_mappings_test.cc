@@ -134,6 +134,74 @@ TEST_F(FileMappingsTest, OfDiscardedMemoryThatIsToldWhichIsNotZero) {
   munmap(at, 4 * kPageBytes);
 }
 
+TEST_F(FileMappingsTest, OfWhatHasGrownThatIsToldWhichTheFileHas) {
+  void* at = mmap(reinterpret_cast<void*>(kAt), kFileBytes, PROT_READ,
+                  MAP_SHARED | MAP_FIXED_NOREPLACE, fd_, 0);
+  const uint64_t addr = kAt;
+  ASSERT_EQ(reinterpret_cast<uint64_t>(at), addr);
+  const std::array<uint64_t, 6> grows = {addr, kPageBytes, 6 * kPageBytes,
+                                         MREMAP_MAYMOVE};
+  const auto result = static_cast<int64_t>(addr);
+  EXPECT_THAT(Changed(__NR_mremap, grows, result), IsEmpty()) << "of no file";
+  MapAt(addr, kPageBytes, 0);
+  EXPECT_THAT(Changed(__NR_mremap, grows, result),
+              ElementsAre(MemoryRange{addr + kPageBytes, kPageBytes},
+                          MemoryRange{addr + 2 * kPageBytes, kPageBytes},
+                          MemoryRange{addr + 3 * kPageBytes, kPageBytes}))
+      << "and nothing behind its end";
+  EXPECT_THAT(Changed(__NR_mremap, grows, -ENOMEM), IsEmpty());
+  munmap(at, kFileBytes);
+}
+
+TEST_F(FileMappingsTest, WhichMemoryIsMappedSharedIsTold) {
+  const auto memory_of = [&](uint64_t number, std::array<uint64_t, 6> args) {
+    return SharedMemoryOf(Call(number, args), kAt, memory_);
+  };
+  const auto mapped = [&](uint64_t flags, uint64_t of) {
+    return memory_of(__NR_mmap, {0, kPageBytes, PROT_READ, flags, of, 0});
+  };
+  const int other = memfd_create("other", MFD_CLOEXEC);
+  const int again = dup(fd_);
+  const uint64_t file = mapped(MAP_SHARED, fd());
+  EXPECT_NE(file, 0u);
+  EXPECT_EQ(mapped(MAP_SHARED_VALIDATE, static_cast<uint64_t>(again)), file);
+  EXPECT_NE(mapped(MAP_SHARED, static_cast<uint64_t>(other)), file);
+  EXPECT_EQ(mapped(MAP_PRIVATE, fd()), 0u);
+  EXPECT_EQ(mapped(MAP_SHARED | MAP_ANONYMOUS, ~0ull), 0u);
+  EXPECT_NE(memory_of(__NR_shmat, {5, 0, 0}), memory_of(__NR_shmat, {6, 0, 0}));
+  EXPECT_EQ(SharedMemoryOf(Call(__NR_shmat, {5, 0, 0}), -EINVAL, memory_), 0u);
+  close(other);
+  close(again);
+}
+
+// As the kernel lists them, for a process that is attached to.
+TEST_F(FileMappingsTest, WhatIsMappedSharedAlreadyHasTheSameNumber) {
+  const int file = memfd_create("twice", MFD_CLOEXEC);
+  ASSERT_EQ(ftruncate(file, kFileBytes), 0);
+  std::array<void*, 2> at = {};
+  for (void*& addr : at) {
+    addr = mmap(nullptr, kPageBytes, PROT_READ, MAP_SHARED, file, kPageBytes);
+  }
+  const uint64_t number =
+      SharedMemoryOf(Call(__NR_mmap, {0, kPageBytes, PROT_READ, MAP_SHARED,
+                                      static_cast<uint64_t>(file), 0}),
+                     kAt, memory_);
+  const auto regions = ListRegionsOf(getpid(), 0, 0);
+  ASSERT_TRUE(regions.has_value());
+  uint64_t found = 0;
+  for (const GuestRegion& region : *regions) {
+    if (region.shared_memory == number) {
+      EXPECT_EQ(region.file_offset, kPageBytes);
+      found += region.size_bytes;
+    }
+  }
+  EXPECT_EQ(found, 2 * kPageBytes);
+  for (void* addr : at) {
+    munmap(addr, kPageBytes);
+  }
+  close(file);
+}
+
 TEST_F(FileMappingsTest, OfAdviceThatFailsOrPunchesHolesEachPageIsTold) {
   void* at =
       mmap(reinterpret_cast<void*>(kAt), 2 * kPageBytes, PROT_READ | PROT_WRITE,
