@@ -99,6 +99,9 @@ Result<InputRecord> ToSyscall(const pb::Syscall& from,
     input.read_digest = from.read_digest();
   }
   input.shared_memory = from.shared_memory();
+  if (from.has_written_offset()) {
+    input.written_offset = from.written_offset();
+  }
   input.entered_tsc = TscTicks(from.entered_tsc());
   input.left_tsc = TscTicks(from.left_tsc());
   return input;

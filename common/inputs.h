@@ -42,6 +42,9 @@ struct SyscallInput {
   // Of one that mapped memory shared (mmap, shmat): which file or segment.
   // Equal numbers are one memory; 0: that is not known, or it is a new one.
   uint64_t shared_memory = 0;
+  // Of one that wrote its output to that file: from where on. The program may
+  // have it mapped, and nothing says so in `writes`.
+  std::optional<uint64_t> written_offset;
   // When the kernel was entered and left: SYSCALL retired at or before the
   // first, the thread's next instruction after the second. 0: not known.
   TscTicks entered_tsc;

@@ -174,33 +174,4 @@ uint64_t SharedPageNumber(uint64_t shared_memory, uint64_t offset) {
   return MixBits(shared_memory) / 2 + offset / kPageBytes;  // never wraps
 }
 
-std::span<const MemoryWrite> WritesToApply(const SyscallInput& call,
-                                           const machine::Memory& memory,
-                                           std::vector<MemoryWrite>& room) {
-  const bool maps = call.number == __NR_mmap || call.number == __NR_shmat ||
-                    call.number == __NR_mremap;
-  const bool all =
-      !maps || std::ranges::none_of(call.writes, [&](const MemoryWrite& write) {
-        return memory.HasMirror(write.addr.as_int(), write.bytes.size());
-      });
-  if (all) {
-    return call.writes;
-  }
-  for (const MemoryWrite& write : call.writes) {
-    const std::span<const std::byte> bytes = write.bytes;
-    for (uint64_t at = 0; at < bytes.size();) {
-      const uint64_t addr = write.addr.as_int() + at;
-      const uint64_t part =
-          std::min<uint64_t>(bytes.size() - at, kPageBytes - addr % kPageBytes);
-      if (!memory.HasMirror(addr, part)) {
-        const auto left = bytes.subspan(at, part);
-        room.push_back(
-            {.addr = TraceeAddr(addr), .bytes = {left.begin(), left.end()}});
-      }
-      at += part;
-    }
-  }
-  return room;
-}
-
 }  // namespace clew::follower

@@ -2,7 +2,6 @@
 #define CLEW_FOLLOWER_CALL_MAPPINGS_H_
 
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "common/inputs.h"
@@ -27,14 +26,6 @@ uint64_t SharedPageNumber(uint64_t shared_memory, uint64_t offset);
 // end of the heap. Returns where the contents are others than before.
 std::vector<MemoryRange> ApplyMappings(const SyscallInput& call,
                                        machine::Memory& memory, uint64_t& brk);
-
-// Returns what the kernel wrote in `call`, whose mappings were applied, without
-// the contents of what it mapped that is mapped elsewhere, too: memory has what
-// the program has stored there since. Uses `room` for the result if it needs
-// any.
-std::span<const MemoryWrite> WritesToApply(const SyscallInput& call,
-                                           const machine::Memory& memory,
-                                           std::vector<MemoryWrite>& room);
 
 }  // namespace clew::follower
 

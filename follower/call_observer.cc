@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "common/linux/futex_command.h"
 #include "common/linux/syscall_reads.h"
 #include "common/linux/syscall_table.h"
 #include "follower/call_check.h"
+#include "follower/call_writes.h"
 
 namespace clew::follower {
 namespace {
@@ -99,7 +101,8 @@ void ObserveCall(machine::AccessObserver& observer,
       observe_futex(call.args[4]);
     }
   } else if (!SyscallMayBlock(call.number)) {
-    ObserveWrites(observer, memory, insn_offset, call.writes);
+    std::vector<MemoryWrite> room;
+    ObserveWrites(observer, memory, insn_offset, WritesOf(call, memory, room));
   }
 }
 

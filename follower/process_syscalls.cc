@@ -19,6 +19,7 @@
 #include "follower/call_check.h"
 #include "follower/call_mappings.h"
 #include "follower/call_observer.h"
+#include "follower/call_writes.h"
 #include "follower/machine_memory.h"
 #include "follower/new_thread.h"
 #include "follower/process.h"
@@ -195,7 +196,8 @@ Result<Followed> Process::ReturnFromCall(size_t thread) {
   state.phase = ThreadPhase::kRunning;
   if (observer_ != nullptr && SyscallMayBlock(call.number) &&
       call.number != __NR_futex) {
-    ObserveWrites(*observer_, memory_, 0, call.writes);
+    std::vector<MemoryWrite> room;
+    ObserveWrites(*observer_, memory_, 0, WritesOf(call, memory_, room));
   }
   return FinishCall(thread, call);
 }
@@ -212,7 +214,7 @@ Result<Followed> Process::FinishCall(size_t thread, const SyscallInput& call) {
     for (const MemoryRange& changed : ApplyMappings(call, memory_, brk_)) {
       TellWritten(thread, changed.addr, changed.size_bytes);
     }
-    writes = WritesToApply(call, memory_, room);
+    writes = WritesOf(call, memory_, room);
     if (call.number == __NR_arch_prctl) {
       SetSegmentBase(call, state.registers);
     }

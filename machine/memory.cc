@@ -414,6 +414,12 @@ std::optional<uint32_t> Memory::ProtectionAt(uint64_t addr) const {
   return slot != nullptr ? std::optional(slot->prot) : std::nullopt;
 }
 
+std::optional<uint64_t> Memory::AddrOfShared(uint64_t number) const {
+  const auto page =
+      shared_ == nullptr ? std::nullopt : shared_->PageWith(number);
+  return page ? std::optional(*page << kPageShift) : std::nullopt;
+}
+
 uint64_t Memory::SharedBytesAt(uint64_t addr) const {
   const auto end =
       shared_ == nullptr ? std::nullopt : shared_->EndAt(PageOf(addr));

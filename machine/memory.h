@@ -62,6 +62,8 @@ class Memory {
     return shared_ == nullptr ? std::nullopt
                               : shared_->NumberOf(addr >> kPageShift);
   }
+  // Returns where a page of shared memory is mapped; nullopt if it is nowhere.
+  std::optional<uint64_t> AddrOfShared(uint64_t number) const;
   // Returns the bytes from `addr` up to the end of the shared mapping that it
   // is in; 0 if it is private.
   uint64_t SharedBytesAt(uint64_t addr) const;

@@ -29,6 +29,16 @@ std::optional<uint64_t> SharedMappings::NumberOf(uint64_t page) const {
              : std::nullopt;
 }
 
+std::optional<uint64_t> SharedMappings::PageWith(uint64_t number) const {
+  for (const auto& [first, range] : ranges_) {
+    const uint64_t page = first + (number - range.number);
+    if (number >= range.number && page < range.end) {
+      return page;
+    }
+  }
+  return std::nullopt;
+}
+
 std::optional<uint64_t> SharedMappings::EndAt(uint64_t page) const {
   const auto range = RangeAtOrBehind(page);
   return range != ranges_.end() && range->first <= page

@@ -33,6 +33,8 @@ class SharedMappings {
   bool HasIn(uint64_t first, uint64_t end) const;
   // nullopt: the page has none.
   std::optional<uint64_t> NumberOf(uint64_t page) const;
+  // Returns the first page that has a number; nullopt: none has.
+  std::optional<uint64_t> PageWith(uint64_t number) const;
   // Returns the page behind the mapping that `page` is in; nullopt: in none.
   std::optional<uint64_t> EndAt(uint64_t page) const;
   // Returns whether some page has a mirror.

@@ -55,6 +55,15 @@ enum RawSpecial {
   kRawFailsOnly = 10,
 };
 
+// FileChange of common/linux/syscall_table.h; others are kRawFileChanged.
+enum RawFileChange {
+  kRawNoFileChange = 0,
+  kRawFileAtPosition = 1,
+  kRawFileAtOffset = 2,
+  kRawFileOfThird = 3,
+  kRawFileChanged = 4,
+};
+
 #define CLEW_RAW_NO_LIMIT 255
 
 struct RawWritten {
@@ -68,9 +77,11 @@ struct RawWritten {
 struct RawRule {
   struct RawWritten writes[4];
   uint8_t known;
-  uint8_t output;   // RawOutputKind
-  uint8_t special;  // RawSpecial
-  uint8_t request;  // an argument, for kRawRequest
+  uint8_t output;       // RawOutputKind
+  uint8_t special;      // RawSpecial
+  uint8_t request;      // an argument, for kRawRequest
+  uint8_t file_change;  // RawFileChange
+  uint8_t unused[3];
 };
 
 #define CLEW_RAW_RULES 512
@@ -94,7 +105,7 @@ struct RawRequestRule {
 #define CLEW_RAW_REQUESTS 1024
 
 #ifdef __cplusplus
-static_assert(sizeof(RawRule) == 36 && sizeof(RawRequest) == 8 &&
+static_assert(sizeof(RawRule) == 40 && sizeof(RawRequest) == 8 &&
               sizeof(RawRequestRule) == 12);
 }  // namespace clew
 #endif

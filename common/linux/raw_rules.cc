@@ -40,11 +40,19 @@ static_assert(static_cast<int>(SpecialEffect::kMessageReceive) ==
 static_assert(static_cast<int>(SpecialEffect::kSharedMemory) ==
               kRawSharedMemory);
 
+static_assert(static_cast<int>(FileChange::kNone) == kRawNoFileChange);
+static_assert(static_cast<int>(FileChange::kAtPosition) == kRawFileAtPosition);
+static_assert(static_cast<int>(FileChange::kAtOffset) == kRawFileAtOffset);
+static_assert(static_cast<int>(FileChange::kOfThird) == kRawFileOfThird);
+static_assert(static_cast<int>(FileChange::kTruncated) == kRawFileChanged);
+
 RawRule FromRow(const SyscallRow& row) {
   RawRule rule = {};
   rule.known = 1;
   rule.output = static_cast<uint8_t>(row.output);
   rule.special = static_cast<uint8_t>(row.special);
+  rule.file_change = std::min(static_cast<uint8_t>(row.file_change),
+                              static_cast<uint8_t>(kRawFileChanged));
   if (const RequestCall* const requests = FindRequestCall(row.number)) {
     rule.request = requests->argument;
   }

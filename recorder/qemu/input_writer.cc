@@ -72,6 +72,8 @@ void InputWriter::AddCall(const SyscallInput& call,
   after.Number(10, call.left_tsc.as_int());
   after.Number(11, call.read_digest.value_or(0));
   after.Number(12, call.shared_memory);
+  after.Number(13, call.written_offset.has_value() ? 1 : 0);
+  after.Number(14, call.written_offset.value_or(0));
   Emit(kInputSyscall, before, writes, 5, after);
 }
 

@@ -86,6 +86,7 @@ Status Bring(NativeState& state, const std::vector<Before>& threads,
   header.tells_inputs = 1;
   header.hands_over = state.take_child ? 1 : 0;
   header.answers_rseq = state.has_rseq ? 1 : 0;
+  header.maps_files = state.files.maps_shared_memory() ? 1 : 0;
   FillRules(shared.rules());
   CLEW_RETURN_IF_ERROR(Inject(process, shared));
   for (size_t i = 0; i < threads.size(); ++i) {

@@ -183,6 +183,9 @@ Status FreeThread::TakeCall(const CallItem& item) {
     }
     input.writes = item.writes;
     input.shared_memory = told.shared_memory;
+    if (told.written_offset != kNotWritten) {
+      input.written_offset = told.written_offset;
+    }
     if (told.has_output != 0) {
       input.output_digest = told.output_digest;
       input.output_bytes = told.output_bytes;

@@ -153,6 +153,8 @@ enum class Untold : uint32_t {
 };
 inline constexpr uint64_t kWritesOfCallMax = 64 << 20;
 
+inline constexpr uint64_t kNotWritten = UINT64_MAX;  // to a file that counts
+
 struct ToldCall {
   uint64_t number = 0;
   std::array<uint64_t, 6> args = {};
@@ -161,7 +163,8 @@ struct ToldCall {
   uint64_t left_tsc = 0;
   uint64_t output_digest = 0;
   uint64_t output_bytes = 0;
-  uint64_t shared_memory = 0;  // SyscallInput's
+  uint64_t shared_memory = 0;             // SyscallInput's
+  uint64_t written_offset = kNotWritten;  // likewise
   uint32_t has_returned = 0;
   uint32_t has_output = 0;
   Untold untold = Untold::kNothing;
@@ -455,6 +458,8 @@ struct SharedHeader {
   // rseq(2) is answered as if it were made: a thread of a program that has it
   // ends the program otherwise.
   uint32_t answers_rseq = 0;
+  // The program maps files shared, or did: what it writes to one is told.
+  std::atomic<uint32_t> maps_files;
   // Nobody reads the queues any more.
   std::atomic<uint32_t> is_over;
   // Likewise: the recorder was killed (death_mark.h).

@@ -28,6 +28,7 @@
 #include "common/x86/page.h"
 #include "follower/call_mappings.h"
 #include "follower/call_observer.h"
+#include "follower/call_writes.h"
 #include "machine/cpu.h"
 #include "machine/memory.h"
 
@@ -93,7 +94,7 @@ class Twins {
   void Step() {
     const uint64_t pages = 1 + random_.Below(3);
     const uint64_t at = Page(pages);
-    switch (random_.Below(9)) {
+    switch (random_.Below(10)) {
       case 0: {
         const uint64_t first = random_.Below(kFilePages - pages + 1);
         return Make(__NR_mmap,
@@ -119,6 +120,8 @@ class Twins {
         return Make(__NR_shmdt, {PlaceOfSegment()}, 0);
       case 6:
         return Hide(at, pages);
+      case 7:
+        return WriteFile();
       default:
         return Store();
     }
@@ -166,6 +169,28 @@ class Twins {
          0);
   }
 
+  // Wherever the file is mapped then.
+  void WriteFile() {
+    alignas(kPageBytes) static std::array<std::byte, kPageBytes> buffer;
+    const auto addr = reinterpret_cast<uint64_t>(buffer.data());
+    const uint64_t bytes = 1 + random_.Below(kPageBytes);
+    for (std::byte& byte : std::span(buffer).first(bytes)) {
+      byte = static_cast<std::byte>(random_.Next());
+    }
+    memory_.Map(addr, kPageBytes, kReadWrite);
+    EXPECT_TRUE(memory_.Poke(addr, buffer));
+    SyscallInput call;
+    call.number = __NR_pwrite64;
+    call.args = {static_cast<uint64_t>(file_.get()), addr, bytes,
+                 random_.Below(kFilePages * kPageBytes - bytes)};
+    call.result = pwrite(file_.get(), buffer.data(), bytes,
+                         static_cast<off_t>(call.args[3]));
+    call.output_bytes = bytes;
+    call.shared_memory = file_number_;
+    call.written_offset = call.args[3];
+    Apply(call);
+  }
+
   void Store() {
     std::vector<std::byte> bytes(1 + random_.Below(64));
     for (std::byte& byte : bytes) {
@@ -200,12 +225,16 @@ class Twins {
     }
     call.result = result;
     TellContents(call);
+    Apply(call);
+    FillHoles();
+  }
+
+  void Apply(const SyscallInput& call) {
     ApplyMappings(call, memory_, brk_);
     std::vector<MemoryWrite> room;
-    for (const MemoryWrite& write : WritesToApply(call, memory_, room)) {
+    for (const MemoryWrite& write : WritesOf(call, memory_, room)) {
       EXPECT_TRUE(memory_.Poke(write.addr.as_int(), write.bytes));
     }
-    FillHoles();
   }
 
   // As a recorder does: of what is mapped, what it is; of a file, what it was
@@ -289,7 +318,7 @@ TEST(SharedMemoryTest, WhatIsMappedElsewhereIsNotWrittenByItsMapping) {
   ApplyMappings(call, memory, brk);
   std::vector<MemoryWrite> room;
   uint64_t bytes = 0;
-  for (const MemoryWrite& write : WritesToApply(call, memory, room)) {
+  for (const MemoryWrite& write : WritesOf(call, memory, room)) {
     EXPECT_EQ(write.addr, TraceeAddr(kOtherPlace));
     bytes += write.bytes.size();
   }

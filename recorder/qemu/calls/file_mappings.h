@@ -55,6 +55,10 @@ class FileMappings {
  public:
   // What a process that is recorded from here on has mapped already.
   void Begin(std::span<const GuestRegion> regions);
+  // Whether some of it is shared, a file's or not.
+  bool maps_shared_memory() const {
+    return maps_shared_memory_ || !written_by_others_.empty();
+  }
   // After each call that returned: keeps the list. Calls that map nothing cost
   // a comparison of their number.
   void Follow(const SyscallCall& call, int64_t result,

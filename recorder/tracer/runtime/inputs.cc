@@ -1,5 +1,6 @@
 #include "recorder/tracer/runtime/inputs.h"
 
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <linux/if.h>
 #include <linux/sem.h>
@@ -23,6 +24,7 @@
 #include "common/linux/ioctl_size.h"
 #include "common/linux/robust_list.h"
 #include "common/linux/shared_memory.h"
+#include "common/os/system_file.h"
 #include "common/x86/page.h"
 #include "recorder/tracer/runtime/call.h"
 #include "recorder/tracer/runtime/signals.h"
@@ -206,8 +208,17 @@ void TellGrown(Teller& teller, const ToldBefore& call, uint64_t addr) {
   }
 }
 
-void TellMapped(Teller& teller, const ToldBefore& call, uint64_t addr,
-                ToldCall& told) {
+// Whether others may write what is mapped shared, as FileMappings has it: a
+// file that only the system writes, and that is mapped for reading, does not
+// count.
+bool OthersMayWrite(uint64_t fd, uint64_t protection, const struct stat& info) {
+  const uint64_t flags = Call(SYS_fcntl, fd, F_GETFL);
+  return (protection & PROT_WRITE) != 0 || (flags & O_ACCMODE) != O_RDONLY ||
+         !IsOfSystem(info);
+}
+
+void TellMapped(ThreadState& thread, Teller& teller, const ToldBefore& call,
+                uint64_t addr, ToldCall& told) {
   const uint64_t bytes = call.arguments[1];
   const uint64_t protection = call.arguments[2];
   const uint64_t flags = call.arguments[3];
@@ -225,7 +236,8 @@ void TellMapped(Teller& teller, const ToldBefore& call, uint64_t addr,
   if (is_shared) {
     told.shared_memory = SharedMemoryNumber(info.st_dev, info.st_ino);
   }
-  if (is_shared && (protection & PROT_WRITE) != 0) {
+  if (is_shared && OthersMayWrite(fd, protection, info)) {
+    RuntimeOf(thread).shared->maps_files = 1;
     teller.Miss(Untold::kSharedFile);
   }
   teller.TellPath(fd);
@@ -322,7 +334,7 @@ void TellSegment(Teller& teller, uint64_t segment, uint64_t addr,
   }
 }
 
-void TellSpecial(Teller& teller, const ToldBefore& call,
+void TellSpecial(ThreadState& thread, Teller& teller, const ToldBefore& call,
                  const InputRules& rules, const RawRule& rule, uint64_t result,
                  ToldCall& told) {
   const std::array<uint64_t, 6>& arguments = call.arguments;
@@ -331,7 +343,7 @@ void TellSpecial(Teller& teller, const ToldBefore& call,
       TellRequest(teller, call, rules, rule.request);
       break;
     case kRawMmap:
-      TellMapped(teller, call, result, told);
+      TellMapped(thread, teller, call, result, told);
       break;
     case kRawClone:
       if (call.number == SYS_clone) {
@@ -431,6 +443,38 @@ void NoteOutput(ThreadState& thread, const ToldBefore& call, uint8_t kind,
   }
 }
 
+// Where in the file `bytes` were written.
+uint64_t WrittenOffset(const ToldBefore& call, const RawRule& rule,
+                       uint64_t bytes, const struct stat& info) {
+  constexpr uint64_t kAtPosition = UINT64_MAX;
+  const uint64_t fd = call.arguments[0];
+  const uint64_t offset = call.arguments[3];
+  if (rule.file_change == kRawFileAtPosition || offset == kAtPosition) {
+    return Call(SYS_lseek, fd, 0, SEEK_CUR) - bytes;
+  }
+  // Linux appends all the same (pwrite(2), BUGS).
+  const bool appends = (Call(SYS_fcntl, fd, F_GETFL) & O_APPEND) != 0;
+  return appends ? static_cast<uint64_t>(info.st_size) - bytes : offset;
+}
+
+// A file that it changed may be mapped. Its output is known.
+void TellFileChange(Teller& teller, const ToldBefore& call, const RawRule& rule,
+                    uint64_t result, ToldCall& told) {
+  const uint64_t fd =
+      call.arguments[rule.file_change == kRawFileOfThird ? 2 : 0];
+  struct stat info = {};
+  if (!IsRegularFile(fd, info)) {
+    return;
+  }
+  if (told.has_output == 0) {
+    teller.TellPath(fd);
+    teller.Miss(Untold::kSharedFile);
+    return;
+  }
+  told.shared_memory = SharedMemoryNumber(info.st_dev, info.st_ino);
+  told.written_offset = WrittenOffset(call, rule, result, info);
+}
+
 // What is left of the locks that the thread holds as it ends.
 void TellRobustLocks(ThreadState& thread, Teller& teller) {
   uint64_t head = 0;
@@ -495,9 +539,13 @@ void TellEffects(ThreadState& thread, Teller& teller, const ToldBefore& call,
   if (call.number == SYS_mremap) {
     TellGrown(teller, call, result);
   }
-  TellSpecial(teller, call, RulesOf(thread), *rule, result, told);
+  TellSpecial(thread, teller, call, RulesOf(thread), *rule, result, told);
   if (rule->output != kRawNoOutput) {
     NoteOutput(thread, call, rule->output, result, told);
+  }
+  if (rule->file_change != kRawNoFileChange &&
+      RuntimeOf(thread).shared->maps_files != 0) {
+    TellFileChange(teller, call, *rule, result, told);
   }
 }
 
