@@ -63,7 +63,10 @@ TEST_P(SanitizedTest, ItEndsAsNativelyAndLooksForNoLeaks) {
     EXPECT_LT(BytesOf(bundle + "/core"), kBytesMax);
     const ProgramOutput solved = ClewAtLeisure("solve", {bundle});
     EXPECT_EQ(solved.exit_status, kExitOk) << solved.text;
-    EXPECT_THAT(solved.text, HasSubstr("memory-exact"));
+    // In which order two threads that ran at once came to the allocator nothing
+    // tells but what they did with what they got.
+    EXPECT_THAT(solved.text,
+                HasSubstr(GetParam() ? "witness found" : "memory-exact"));
   }
 }
 
