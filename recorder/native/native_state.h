@@ -70,6 +70,9 @@ struct NativeThread {
   bool is_interrupted = false;  // by a signal; NativeWaits
   // When the call that it is in ends by the limit that the kernel keeps.
   std::optional<uint64_t> host_limit_ns = {};
+  // When it began that call, by the program's clock and by the host's.
+  uint64_t begun_ns = 0;
+  uint64_t begun_host_ns = 0;
   std::unique_ptr<InputWriter> inputs = {};  // null: somebody else records them
 
   // As InputWriter::Add.

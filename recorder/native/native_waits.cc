@@ -1,12 +1,15 @@
 #include "recorder/native/native_waits.h"
 
 #include <asm/unistd_64.h>
+#include <fcntl.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <cerrno>
 
 #include "common/linux/syscall_result.h"
 #include "recorder/native/signal_disposition.h"
+#include "recorder/qemu/calls/program_descriptor.h"
 #include "recorder/qemu/calls/sent_signal.h"
 
 namespace clew::recorder {
@@ -21,6 +24,7 @@ constexpr uint64_t kMomentTicks = 100;
 // How much longer the kernel lets a thread wait which a signal is to find.
 constexpr uint64_t kUntilSignalNs = 1'000'000'000;
 constexpr uint64_t kLookForSignalsNs = 1'000'000;
+constexpr uint64_t kTickNs = 1'000'000;  // no limit of a socket is shorter
 
 // Whether the signal, sent to `thread`, would end a wait of it.
 bool Interrupts(const TracedProcess& process, const NativeThread& thread,
@@ -35,6 +39,33 @@ bool Interrupts(const TracedProcess& process, const NativeThread& thread,
   return mask && (*mask >> (signal - 1) & 1) == 0 &&
          (disposition == Disposition::kHandled ||
           disposition == Disposition::kEnds);
+}
+
+// Whether it ended by the time limit that its socket has (socket(7),
+// SO_RCVTIMEO): one that is not to wait ends likewise, but at once.
+bool EndedBySocketLimit(const SyscallCall& call, int64_t result,
+                        const GuestMemory& memory) {
+  const Blocking blocking = call.row->blocking;
+  if (result != -EAGAIN ||
+      (blocking != Blocking::kReadable && blocking != Blocking::kWritable)) {
+    return false;
+  }
+  uint64_t flags = 0;
+  switch (call.number) {
+    case __NR_recvfrom:
+    case __NR_sendto:
+    case __NR_sendmmsg:
+      flags = call.args[3];
+      break;
+    case __NR_recvmsg:
+    case __NR_sendmsg:
+      flags = call.args[2];
+      break;
+    default:
+      break;
+  }
+  const ProgramDescriptor descriptor(memory, static_cast<int>(call.args[0]));
+  return (flags & MSG_DONTWAIT) == 0 && (descriptor.Flags() & O_NONBLOCK) == 0;
 }
 
 // Where a call writes how much was left when a signal ended it; 0: nowhere.
@@ -124,6 +155,8 @@ bool NativeWaits::AwaitTarget(NativeThread& thread, const SyscallCall& call) {
 std::optional<int64_t> NativeWaits::Begin(NativeThread& thread,
                                           const SyscallCall& call) {
   timers_signal_ |= StartsTimer(call) && call.number != __NR_timerfd_settime;
+  thread.begun_ns = state_.clock->clock().Now(state_.now);
+  thread.begun_host_ns = HostNs();
   if (!thread.wait) {
     thread.host_limit_ns =
         HostLimit(call, state_.memory, state_.clock->clock(), state_.now);
@@ -161,6 +194,11 @@ void NativeWaits::End(NativeThread& thread, const SyscallCall& call,
   ProgramClock& clock = *state_.clock;
   if (thread.host_limit_ns && EndedByLimit(call.number, result)) {
     clock.EndWait(*thread.host_limit_ns, state_.now);
+  }
+  const uint64_t took_ns = HostNs() - thread.begun_host_ns;
+  if (took_ns >= kTickNs && EndedBySocketLimit(call, result, state_.memory)) {
+    // The kernel keeps it: so much has passed for the program, too.
+    clock.SkipTo(thread.begun_ns + took_ns, state_.now);
   }
   thread.host_limit_ns.reset();
   thread.is_interrupted = false;
