@@ -28,12 +28,11 @@ void Map(const SyscallInput& call, machine::Memory& memory) {
   const bool is_shared =
       (call.args[3] & MAP_SHARED) != 0 &&
       (call.shared_memory != 0 || (call.args[3] & MAP_ANONYMOUS) != 0);
-  if (is_shared) {
-    memory.MapShared(addr, call.args[1], prot,
-                     SharedPageNumber(SharedMemoryOf(call), call.args[5]));
-  } else {
-    memory.Map(addr, call.args[1], prot);
-  }
+  MapMemory({addr, call.args[1]}, prot,
+            is_shared ? std::optional(SharedPageNumber(SharedMemoryOf(call),
+                                                       call.args[5]))
+                      : std::nullopt,
+            memory);
 }
 
 // All of the segment is written.
@@ -45,12 +44,11 @@ void AttachSegment(const SyscallInput& call, machine::Memory& memory) {
   const uint64_t bytes = call.writes[0].bytes.size();
   const uint32_t prot =
       (call.args[2] & SHM_RDONLY) != 0 ? kProtRead : kProtRead | kProtWrite;
-  if (call.shared_memory != 0) {
-    memory.MapShared(addr, bytes, prot,
-                     SharedPageNumber(call.shared_memory, 0));
-  } else {
-    memory.Map(addr, bytes, prot);
-  }
+  MapMemory({addr, bytes}, prot,
+            call.shared_memory != 0
+                ? std::optional(SharedPageNumber(call.shared_memory, 0))
+                : std::nullopt,
+            memory);
 }
 
 std::vector<MemoryRange> Remap(const SyscallInput& call, uint64_t to,
@@ -61,7 +59,7 @@ std::vector<MemoryRange> Remap(const SyscallInput& call, uint64_t to,
   const uint32_t prot =
       memory.ProtectionAt(from).value_or(kProtRead | kProtWrite);
   // Of no bytes, it is mapped a second time (mremap(2)).
-  const auto number = memory.SharedNumberAt(from);
+  auto number = memory.SharedNumberAt(from);
   std::vector<MemoryRange> changed;
   if (to != from) {
     memory.Move(from, to, std::min(old_bytes, new_bytes));
@@ -73,13 +71,12 @@ std::vector<MemoryRange> Remap(const SyscallInput& call, uint64_t to,
   } else if (new_bytes < old_bytes) {
     memory.Unmap(from + new_bytes, old_bytes - new_bytes);
   }
-  if (new_bytes > old_bytes && number) {
-    memory.MapShared(to + old_bytes, new_bytes - old_bytes, prot,
-                     *number + old_bytes / kPageBytes);
+  if (new_bytes > old_bytes) {
+    if (number) {
+      *number += old_bytes / kPageBytes;
+    }
     changed.push_back({to + old_bytes, new_bytes - old_bytes});
-  } else if (new_bytes > old_bytes) {
-    memory.Map(to + old_bytes, new_bytes - old_bytes, prot);
-    changed.push_back({to + old_bytes, new_bytes - old_bytes});
+    MapMemory(changed.back(), prot, number, memory);
   }
   return changed;
 }
@@ -167,6 +164,15 @@ std::vector<MemoryRange> ApplyMappings(const SyscallInput& call,
       return MoveBreak(std::exchange(brk, result), result, memory);
     default:
       return {};
+  }
+}
+
+void MapMemory(const MemoryRange& range, uint32_t prot,
+               std::optional<uint64_t> page_number, machine::Memory& memory) {
+  if (page_number) {
+    memory.MapShared(range.addr, range.size_bytes, prot, *page_number);
+  } else {
+    memory.Map(range.addr, range.size_bytes, prot);
   }
 }
 

@@ -2,6 +2,7 @@
 #define CLEW_FOLLOWER_CALL_MAPPINGS_H_
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "common/inputs.h"
@@ -21,6 +22,10 @@ bool IsFree(const machine::Memory& memory, const MemoryRange& range);
 // Returns the number that machine::Memory::MapShared takes for the page at
 // `offset` of a shared memory (SyscallInput::shared_memory).
 uint64_t SharedPageNumber(uint64_t shared_memory, uint64_t offset);
+
+// Maps memory, shared if it is a memory that has a number.
+void MapMemory(const MemoryRange& range, uint32_t prot,
+               std::optional<uint64_t> page_number, machine::Memory& memory);
 
 // Maps, unmaps and protects as `call` did, which has succeeded. `brk` is the
 // end of the heap. Returns where the contents are others than before.

@@ -28,13 +28,11 @@ std::optional<Advance::Stop> StopOf(Followed followed) {
 Status LoadSegments(const StartState& start, machine::Memory& memory) {
   for (const StartSegment& segment : start.segments) {
     const uint64_t addr = segment.addr.as_int();
-    if (segment.shared_memory != 0) {
-      memory.MapShared(
-          addr, segment.size_bytes, segment.prot,
-          SharedPageNumber(segment.shared_memory, segment.file_offset));
-    } else {
-      memory.Map(addr, segment.size_bytes, segment.prot);
-    }
+    const auto number = segment.shared_memory != 0
+                            ? std::optional(SharedPageNumber(
+                                  segment.shared_memory, segment.file_offset))
+                            : std::nullopt;
+    MapMemory({addr, segment.size_bytes}, segment.prot, number, memory);
     if (segment.bytes.size() > segment.size_bytes ||
         !memory.Poke(addr, segment.bytes)) {
       return CorruptInput(

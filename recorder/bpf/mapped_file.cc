@@ -44,7 +44,7 @@ bool IsUnchangedSince(MonotonicNanos at, const struct stat& info) {
 // A mapping that shows what others write into the file later.
 bool MayBeChangedByOthers(const InputCall& call, const struct stat& info) {
   return (call.args[3] & MAP_SHARED) != 0 &&
-         ((call.args[2] & PROT_WRITE) != 0 || !IsOfSystem(info));
+         OthersMayWrite(call.args[2], O_RDONLY, info);
 }
 
 }  // namespace

@@ -39,12 +39,12 @@ bool IsForFirst(const NativeState& state, const NativeThread& thread,
         return other->tid == first &&
                other->state != NativeThread::State::kGone;
       });
-  if (!has_first ||
-      (SignalsBlockedBy(state.process, first) >> (signal - 1) & 1) != 0) {
+  if (!has_first) {
     return false;
   }
   const auto info = state.process.SignalInfo(thread.tid);
-  return info && info->si_signo == signal && IsSentToProcess(*info);
+  return info && info->si_signo == signal && IsSentToProcess(*info) &&
+         (SignalsBlockedBy(state.process, first) >> (signal - 1) & 1) == 0;
 }
 
 Status PassedSignals::Pass(const NativeThread& thread, int signal) {

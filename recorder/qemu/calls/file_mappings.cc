@@ -239,7 +239,7 @@ void FileMappings::NoteShared(const GuestRegion& region) {
   if (!is_file) {
     maps_shared_memory_ = true;
     shares_with_children_ = true;  // it may have some
-  } else if ((region.prot & kProtWrite) != 0 || !IsOfSystem(info)) {
+  } else if (OthersMayWrite(region.prot, O_RDONLY, info)) {
     written_by_others_.insert(region.name);
   }
 }
@@ -295,8 +295,7 @@ void FileMappings::Note(const GuestMemory& memory, int fd, uint64_t prot) {
   const ProgramDescriptor descriptor(memory, fd);
   struct stat info = {};
   info = descriptor.Stat().value_or(info);
-  const bool for_writing = (descriptor.Flags() & O_ACCMODE) != O_RDONLY;
-  if ((prot & PROT_WRITE) != 0 || for_writing || !IsOfSystem(info)) {
+  if (OthersMayWrite(prot, static_cast<uint64_t>(descriptor.Flags()), info)) {
     written_by_others_.insert(descriptor.Path());
   }
 }

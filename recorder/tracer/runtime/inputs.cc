@@ -208,15 +208,6 @@ void TellGrown(Teller& teller, const ToldBefore& call, uint64_t addr) {
   }
 }
 
-// Whether others may write what is mapped shared, as FileMappings has it: a
-// file that only the system writes, and that is mapped for reading, does not
-// count.
-bool OthersMayWrite(uint64_t fd, uint64_t protection, const struct stat& info) {
-  const uint64_t flags = Call(SYS_fcntl, fd, F_GETFL);
-  return (protection & PROT_WRITE) != 0 || (flags & O_ACCMODE) != O_RDONLY ||
-         !IsOfSystem(info);
-}
-
 void TellMapped(ThreadState& thread, Teller& teller, const ToldBefore& call,
                 uint64_t addr, ToldCall& told) {
   const uint64_t bytes = call.arguments[1];
@@ -236,7 +227,8 @@ void TellMapped(ThreadState& thread, Teller& teller, const ToldBefore& call,
   if (is_shared) {
     told.shared_memory = SharedMemoryNumber(info.st_dev, info.st_ino);
   }
-  if (is_shared && OthersMayWrite(fd, protection, info)) {
+  if (is_shared &&
+      OthersMayWrite(protection, Call(SYS_fcntl, fd, F_GETFL), info)) {
     RuntimeOf(thread).shared->maps_files = 1;
     teller.Miss(Untold::kSharedFile);
   }
