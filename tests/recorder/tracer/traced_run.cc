@@ -21,7 +21,6 @@
 #include "common/os/process_state.h"
 #include "common/os/scratch_folder.h"
 #include "recorder/tracer/inject.h"
-#include "recorder/tracer/start.h"
 
 namespace clew::tracer {
 namespace {
@@ -189,16 +188,12 @@ class Followers {
   std::vector<std::optional<Follower>> followers_;
 };
 
-Result<int32_t> Start(const TraceeLaunch& launch, SharedMemory& shared,
-                      const Drive& drive) {
-  if (!drive) {
-    return StartTraced(launch, shared);
+Result<TracedProcess> Start(const TraceeLaunch& launch, SharedMemory& shared) {
+  auto process = TracedProcess::Start(launch);
+  if (process) {
+    CLEW_RETURN_IF_ERROR(Inject(*process, shared));
   }
-  CLEW_ASSIGN_OR_RETURN(process, TracedProcess::Start(launch));
-  CLEW_RETURN_IF_ERROR(Inject(process, shared));
-  const int signal = drive(process, shared);
-  CLEW_RETURN_IF_ERROR(process.Detach(process.first_thread(), signal));
-  return process.process();
+  return process;
 }
 
 }  // namespace
@@ -222,19 +217,28 @@ TracedRun RunTraced(const std::vector<std::string>& command, const Drive& drive,
     return run;
   }
   shared->header().fragments_kept = fragments_kept;
-  const auto process = Start(launch, *shared, drive);
+  auto process = Start(launch, *shared);
   if (!process) {
     run.contradiction = process.error().message;
     return run;
   }
-  Followers followers(*shared, run, see_code, *process);
-  while (run.contradiction.empty() && followers.Read()) {
-    std::this_thread::yield();
+  // Beside the drive: a program that found its log full would wait for ever.
+  std::jthread reader([&, number = process->process()] {
+    Followers followers(*shared, run, see_code, number);
+    while (followers.Read()) {
+      std::this_thread::yield();
+    }
+    if (!run.contradiction.empty()) {
+      kill(number, SIGKILL);
+    }
+  });
+  const int signal = drive ? drive(*process, *shared) : 0;
+  const Status let_go = process->Detach(process->first_thread(), signal);
+  reader.join();
+  if (!let_go && run.contradiction.empty()) {
+    run.contradiction = let_go.error().message;
   }
-  if (!run.contradiction.empty()) {
-    kill(*process, SIGKILL);
-  }
-  waitpid(*process, &run.status, 0);
+  waitpid(process->process(), &run.status, 0);
   if (run.contradiction.empty()) {
     run.contradiction = shared->FaultText();
   }
