@@ -8,7 +8,7 @@
 #include "common/check.h"
 #include "common/digest.h"
 #include "common/x86/opcode.h"
-#include "follower/call_mappings.h"
+#include "follower/kernel/call_mappings.h"
 #include "follower/start_registers.h"
 #include "follower/thread_cpu.h"
 #include "follower/told_insn.h"

@@ -14,7 +14,7 @@
 #include "common/schedule.h"
 #include "common/stream.h"
 #include "follower/engine.h"
-#include "follower/kernel_objects.h"
+#include "follower/kernel/kernel_objects.h"
 #include "follower/tape.h"
 #include "follower/undo_log.h"
 #include "machine/cpu.h"
@@ -24,8 +24,8 @@
 
 namespace clew::follower {
 
-class CallObserver;  // follower/call_observer.h
-struct NewThread;    // follower/new_thread.h
+class CallObserver;  // follower/kernel/call_observer.h
+struct NewThread;    // follower/kernel/new_thread.h
 
 // The schedule so far is not what happened: the machine's next step differs
 // from what was recorded.

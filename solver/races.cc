@@ -9,8 +9,8 @@
 #include <unordered_map>
 #include <utility>
 
-#include "follower/call_observer.h"
-#include "follower/new_thread.h"
+#include "follower/kernel/call_observer.h"
+#include "follower/kernel/new_thread.h"
 #include "follower/process.h"
 #include "follower/run_schedule.h"
 #include "solver/call_stack.h"

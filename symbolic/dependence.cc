@@ -9,8 +9,8 @@
 #include "common/linux/argument_bits.h"
 #include "common/linux/syscall_table.h"
 #include "common/x86/branch.h"
-#include "follower/call_check.h"
 #include "follower/engine.h"
+#include "follower/kernel/call_check.h"
 #include "machine/shadow.h"
 #include "symbolic/shadow_machines.h"
 

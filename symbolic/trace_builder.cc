@@ -17,9 +17,9 @@
 #include "common/linux/futex_command.h"
 #include "common/linux/syscall_result.h"
 #include "common/linux/syscall_table.h"
-#include "follower/call_check.h"
 #include "follower/engine.h"
 #include "follower/guessed_turns.h"
+#include "follower/kernel/call_check.h"
 #include "machine/shadow.h"
 #include "symbolic/shadow_machines.h"
 

@@ -1,8 +1,8 @@
 #include "recorder/native/attached_start.h"
 
-#include "recorder/native/interrupted_call.h"
 #include "recorder/native/shown_cpu.h"
 #include "recorder/native/start_description.h"
+#include "recorder/native/tracee/interrupted_call.h"
 
 namespace clew::recorder {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "common/os/ptrace.h"
 #include "common/result.h"
-#include "recorder/native/attachment.h"
+#include "recorder/native/tracee/attachment.h"
 
 namespace clew::recorder {
 

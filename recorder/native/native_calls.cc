@@ -20,9 +20,9 @@
 #include "common/linux/syscall_result.h"
 #include "common/linux/syscall_table.h"
 #include "recorder/native/passed_signals.h"
-#include "recorder/native/process_stat.h"
-#include "recorder/native/robust_list.h"
-#include "recorder/native/signal_disposition.h"
+#include "recorder/native/tracee/process_stat.h"
+#include "recorder/native/tracee/robust_list.h"
+#include "recorder/native/tracee/signal_disposition.h"
 
 namespace clew::recorder {
 namespace {

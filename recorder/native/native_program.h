@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "common/result.h"
-#include "recorder/native/attachment.h"
 #include "recorder/native/native_state.h"
+#include "recorder/native/tracee/attachment.h"
 #include "recorder/qemu/core_file.h"
 #include "recorder/qemu/initial_stack.h"
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "common/linux/syscall_result.h"
-#include "recorder/native/signal_disposition.h"
+#include "recorder/native/tracee/signal_disposition.h"
 
 namespace clew::recorder {
 namespace {

@@ -8,7 +8,7 @@
 #include <cerrno>
 
 #include "common/linux/syscall_result.h"
-#include "recorder/native/signal_disposition.h"
+#include "recorder/native/tracee/signal_disposition.h"
 #include "recorder/qemu/calls/program_descriptor.h"
 #include "recorder/qemu/calls/sent_signal.h"
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "recorder/native/signal_disposition.h"
+#include "recorder/native/tracee/signal_disposition.h"
 
 namespace clew::recorder {
 namespace {

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "common/result.h"
-#include "recorder/native/attachment.h"
 #include "recorder/native/native_program.h"
 #include "recorder/native/native_state.h"
+#include "recorder/native/tracee/attachment.h"
 
 namespace clew::recorder {
 

@@ -13,13 +13,13 @@
 #include <utility>
 
 #include "common/os/child_process.h"
-#include "recorder/native/attachment.h"
-#include "recorder/native/interrupted_call.h"
 #include "recorder/native/native_program.h"
 #include "recorder/native/native_run.h"
 #include "recorder/native/native_state.h"
 #include "recorder/native/program_cpus.h"
-#include "recorder/native/signal_disposition.h"
+#include "recorder/native/tracee/attachment.h"
+#include "recorder/native/tracee/interrupted_call.h"
+#include "recorder/native/tracee/signal_disposition.h"
 
 namespace clew::recorder {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "common/user_registers.h"
 #include "recorder/native/native_state.h"
-#include "recorder/native/process_stat.h"
+#include "recorder/native/tracee/process_stat.h"
 #include "recorder/qemu/initial_stack.h"
 #include "recorder/qemu/start_writer.h"
 

@@ -11,7 +11,7 @@
 #include "common/inputs.h"
 #include "common/os/ptrace.h"
 #include "common/result.h"
-#include "recorder/native/attachment.h"
+#include "recorder/native/tracee/attachment.h"
 #include "recorder/qemu/guest_memory.h"
 
 // What start.pb says of a process whose threads are stopped.

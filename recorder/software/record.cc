@@ -20,7 +20,7 @@
 #include "recorder/software/launch.h"
 #include "recorder/software/raw_events.h"
 #include "recorder/software/repeat.h"
-#include "recorder/tracer/free_run.h"
+#include "recorder/tracer/free/free_run.h"
 #include "recorder/tracer/leaps.h"
 
 namespace clew::recorder {

@@ -11,8 +11,8 @@
 #include <string>
 
 #include "common/os/fd.h"
-#include "recorder/native/process_stat.h"
 #include "recorder/native/start_description.h"
+#include "recorder/native/tracee/process_stat.h"
 #include "recorder/qemu/guest_memory.h"
 #include "recorder/tracer/calls_in_program.h"
 #include "recorder/tracer/image.h"

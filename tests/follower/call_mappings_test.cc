@@ -3,7 +3,7 @@
 // protection; and of each call it is told where contents changed. Method: each
 // form by hand, against the manual page; random calls, memory compared before
 // and after.
-#include "follower/call_mappings.h"
+#include "follower/kernel/call_mappings.h"
 
 #include <asm/unistd_64.h>
 #include <gtest/gtest.h>

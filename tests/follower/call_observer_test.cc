@@ -2,7 +2,7 @@
 // of that; one that does not, with a bounded part, whatever its lengths say.
 // Method: writev with lists in a memory made here, of lengths drawn at random
 // among them such as no program has.
-#include "follower/call_observer.h"
+#include "follower/kernel/call_observer.h"
 
 #include <asm/unistd_64.h>
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 
 #include "common/digest.h"
 #include "common/linux/syscall_reads.h"
-#include "follower/machine_memory.h"
+#include "follower/kernel/machine_memory.h"
 
 namespace clew::follower {
 namespace {

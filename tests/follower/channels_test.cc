@@ -3,7 +3,7 @@
 // is claimed.
 // Method: calls as the log has them, for every way to make, name, use, share
 // and end a channel.
-#include "follower/channels.h"
+#include "follower/kernel/channels.h"
 
 #include <gtest/gtest.h>
 #include <linux/sched.h>

@@ -2,7 +2,7 @@
 // counts that no kernel can.
 // Method: property, random executions (printed seed) of a reference kernel that
 // knows each sleeper by name; then the refusals by hand.
-#include "follower/futex.h"
+#include "follower/kernel/futex.h"
 
 #include <gtest/gtest.h>
 

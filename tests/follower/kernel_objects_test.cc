@@ -2,7 +2,7 @@
 // everything that threads did to one another's waits.
 // Method: each kind of wait by hand: before, after, and after a return to the
 // mark, where digests are compared, too.
-#include "follower/kernel_objects.h"
+#include "follower/kernel/kernel_objects.h"
 
 #include <gtest/gtest.h>
 #include <sys/syscall.h>

@@ -1,7 +1,7 @@
 // Goal: clone and clone3 say the same of the thread that they make, vfork as
 // much as it knows; what makes none with this memory says nothing. Method: each
 // way to call them, against what the manual pages say of the arguments.
-#include "follower/new_thread.h"
+#include "follower/kernel/new_thread.h"
 
 #include <gtest/gtest.h>
 #include <linux/sched.h>
@@ -10,7 +10,7 @@
 #include <array>
 #include <span>
 
-#include "follower/machine_memory.h"
+#include "follower/kernel/machine_memory.h"
 #include "tests/follower/scripted.h"
 
 namespace clew::follower {

@@ -26,9 +26,9 @@
 #include "common/linux/syscall_table.h"
 #include "common/os/fd.h"
 #include "common/x86/page.h"
-#include "follower/call_mappings.h"
-#include "follower/call_observer.h"
-#include "follower/call_writes.h"
+#include "follower/kernel/call_mappings.h"
+#include "follower/kernel/call_observer.h"
+#include "follower/kernel/call_writes.h"
 #include "machine/cpu.h"
 #include "machine/memory.h"
 

@@ -7,7 +7,7 @@
 // handler that clears those bits in its frame was compared on Linux 6.18.) That
 // the registers come back in a recorded program is tests/programs/fpstate.c.
 
-#include "follower/signal_frame.h"
+#include "follower/kernel/signal_frame.h"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,7 @@
 // and whichever marks were taken back before.
 // Method: property, random sequences of changes, marks and returns (printed
 // seed) against a reference that copies the value at every mark.
-#include "follower/undoable.h"
+#include "follower/kernel/undoable.h"
 
 #include <gtest/gtest.h>
 

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "common/check.h"
-#include "recorder/tracer/told_stream.h"
+#include "recorder/tracer/free/told_stream.h"
 
 namespace {
 

@@ -8,9 +8,9 @@
 
 #include "common/x86/branch.h"
 #include "common/x86/layout.h"
-#include "recorder/tracer/runtime/code_check.h"
-#include "recorder/tracer/runtime/copy_insn.h"
-#include "recorder/tracer/runtime/encode.h"
+#include "recorder/tracer/runtime/code/code_check.h"
+#include "recorder/tracer/runtime/code/copy_insn.h"
+#include "recorder/tracer/runtime/code/encode.h"
 #include "recorder/tracer/runtime/versions.h"
 #include "recorder/tracer/runtime/ways.h"
 

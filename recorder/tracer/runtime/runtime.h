@@ -6,8 +6,8 @@
 #include <cstdint>
 
 #include "common/x86/layout.h"
-#include "recorder/tracer/runtime/arena.h"
-#include "recorder/tracer/runtime/encode.h"
+#include "recorder/tracer/runtime/code/arena.h"
+#include "recorder/tracer/runtime/code/encode.h"
 #include "recorder/tracer/runtime/lock.h"
 #include "recorder/tracer/shared_layout.h"
 

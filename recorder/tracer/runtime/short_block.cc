@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "recorder/tracer/runtime/code_check.h"
-#include "recorder/tracer/runtime/copy_insn.h"
+#include "recorder/tracer/runtime/code/code_check.h"
+#include "recorder/tracer/runtime/code/copy_insn.h"
 #include "recorder/tracer/runtime/executable.h"
 #include "recorder/tracer/runtime/ways.h"
 

@@ -6,7 +6,7 @@
 #include <cerrno>
 
 #include "recorder/tracer/runtime/call.h"
-#include "recorder/tracer/runtime/encode.h"
+#include "recorder/tracer/runtime/code/encode.h"
 #include "recorder/tracer/runtime/program_memory.h"
 
 namespace clew::tracer {

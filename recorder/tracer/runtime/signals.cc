@@ -9,7 +9,7 @@
 
 #include "recorder/tracer/raised_signals.h"
 #include "recorder/tracer/runtime/call.h"
-#include "recorder/tracer/runtime/encode.h"
+#include "recorder/tracer/runtime/code/encode.h"
 #include "recorder/tracer/runtime/forget.h"
 #include "recorder/tracer/runtime/inputs.h"
 #include "recorder/tracer/runtime/leap.h"

@@ -9,7 +9,7 @@
 #include <cerrno>
 
 #include "recorder/tracer/runtime/call.h"
-#include "recorder/tracer/runtime/encode.h"
+#include "recorder/tracer/runtime/code/encode.h"
 #include "recorder/tracer/runtime/inputs.h"
 #include "recorder/tracer/runtime/leave.h"
 #include "recorder/tracer/runtime/log.h"

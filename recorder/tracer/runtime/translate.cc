@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "common/x86/layout.h"
-#include "recorder/tracer/runtime/encode.h"
+#include "recorder/tracer/runtime/code/encode.h"
 #include "recorder/tracer/runtime/executable.h"
 #include "recorder/tracer/runtime/fragment_writer.h"
 #include "recorder/tracer/runtime/ways.h"

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "recorder/tracer/runtime/encode.h"
+#include "recorder/tracer/runtime/code/encode.h"
 #include "recorder/tracer/runtime/runtime.h"
 
 // Translates fragments: stretches of code, from where control enters them, past

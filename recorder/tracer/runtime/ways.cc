@@ -3,7 +3,7 @@
 #include <cstddef>
 
 #include "common/x86/branch.h"
-#include "recorder/tracer/runtime/encode.h"
+#include "recorder/tracer/runtime/code/encode.h"
 
 namespace clew::tracer {
 namespace {

@@ -3,7 +3,7 @@
 // Method: property; random streams of known items in random pieces, the seed in
 // every message; and foul items, one of each kind, whole and byte by byte.
 
-#include "recorder/tracer/told_stream.h"
+#include "recorder/tracer/free/told_stream.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
