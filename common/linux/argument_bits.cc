@@ -54,12 +54,13 @@ constexpr Variant kVariants[] = {
     {__NR_epoll_ctl, 1, kLow32, EPOLL_CTL_DEL, "iii"},
     {__NR_waitid, 0, kLow32, P_ALL, "i-lil"},
     // Requests that have no row: of terminals, of sockets, and those that may
-    // have no argument; options of prctl whose arguments are not known; of the
-    // whole set of semaphores.
+    // have no argument; options of prctl and operations of keyctl whose
+    // arguments are not known; of the whole set of semaphores.
     {__NR_ioctl, 1, 0xffffff00, 0x5400, "iil"},
     {__NR_ioctl, 1, 0xffffff00, 0x8900, "iil"},
     {__NR_ioctl, 1, 0, 0, "ii"},
     {__NR_prctl, 0, 0, 0, "i"},
+    {__NR_keyctl, 0, 0, 0, "i"},
     {__NR_semctl, 2, 0, 0, "i-il"},
 };
 

@@ -52,7 +52,8 @@ enum RawSpecial {
   kRawSendMessages = 7,
   kRawMessageReceive = 8,
   kRawSharedMemory = 9,
-  kRawFailsOnly = 10,
+  kRawOtherMemory = 10,
+  kRawFailsOnly = 11,
 };
 
 // FileChange of common/linux/syscall_table.h; others are kRawFileChanged.
@@ -89,8 +90,7 @@ struct RawRule {
 #define CLEW_RAW_REQUEST_UNKNOWN 0xffffffffu
 
 // A request of the call `number`, of which it is known how many bytes the
-// kernel writes at the argument behind it: RequestRow of
-// common/linux/request_table.h.
+// kernel writes, and where: RequestRow of common/linux/request_table.h.
 struct RawRequest {
   uint32_t number;
   uint32_t request;
@@ -98,7 +98,7 @@ struct RawRequest {
 
 struct RawRequestRule {
   struct RawRequest request;
-  uint32_t bytes;  // or CLEW_RAW_REQUEST_UNKNOWN
+  struct RawWritten written;  // bytes: or CLEW_RAW_REQUEST_UNKNOWN
 };
 
 // There are no more.
@@ -106,7 +106,7 @@ struct RawRequestRule {
 
 #ifdef __cplusplus
 static_assert(sizeof(RawRule) == 40 && sizeof(RawRequest) == 8 &&
-              sizeof(RawRequestRule) == 12);
+              sizeof(RawRequestRule) == 16);
 }  // namespace clew
 #endif
 

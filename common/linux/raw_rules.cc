@@ -39,6 +39,7 @@ static_assert(static_cast<int>(SpecialEffect::kMessageReceive) ==
               kRawMessageReceive);
 static_assert(static_cast<int>(SpecialEffect::kSharedMemory) ==
               kRawSharedMemory);
+static_assert(static_cast<int>(SpecialEffect::kOtherMemory) == kRawOtherMemory);
 
 static_assert(static_cast<int>(FileChange::kNone) == kRawNoFileChange);
 static_assert(static_cast<int>(FileChange::kAtPosition) == kRawFileAtPosition);
@@ -71,6 +72,21 @@ RawRule FromRow(const SyscallRow& row) {
   return rule;
 }
 
+RawWritten WrittenBy(const RequestCall& call, const RequestRow& row) {
+  RawWritten written = {.arg = static_cast<uint8_t>(call.argument + row.behind),
+                        .size = kRawFixed,
+                        .other = 0,
+                        .limit = CLEW_RAW_NO_LIMIT,
+                        .bytes = row.bytes};
+  if (row.extent == RequestExtent::kResult) {
+    written.size = kRawResult;
+    written.limit = static_cast<uint8_t>(written.arg + 1);
+  } else if (row.extent != RequestExtent::kFixed) {
+    written.bytes = CLEW_RAW_REQUEST_UNKNOWN;
+  }
+  return written;
+}
+
 }  // namespace
 
 RawRule RuleFor(uint64_t number) {
@@ -91,9 +107,7 @@ std::vector<RawRequestRule> RequestRules() {
     for (const RequestRow& row : call.rows) {
       rules.push_back(
           {.request = {.number = call.number, .request = row.number},
-           .bytes = row.extent == RequestExtent::kFixed
-                        ? row.bytes
-                        : CLEW_RAW_REQUEST_UNKNOWN});
+           .written = WrittenBy(call, row)});
     }
   }
   std::ranges::sort(rules, {}, [](const RawRequestRule& rule) {

@@ -12,8 +12,9 @@ namespace clew {
 // whose effects the table does not have.
 RawRule RuleFor(uint64_t number);
 
-// The rows of request_table.h, by ascending number and request. Those whose
-// extent is not fixed are CLEW_RAW_REQUEST_UNKNOWN.
+// The rows of request_table.h, by ascending number and request. Of those whose
+// extent neither is fixed nor follows from the result, the bytes are
+// CLEW_RAW_REQUEST_UNKNOWN.
 std::vector<RawRequestRule> RequestRules();
 
 }  // namespace clew

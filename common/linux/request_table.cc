@@ -11,6 +11,7 @@
 #include "common/linux/requests_fcntl.h"
 #include "common/linux/requests_ioctl.h"
 #include "common/linux/requests_ipc.h"
+#include "common/linux/requests_keyctl.h"
 #include "common/linux/requests_prctl.h"
 
 namespace clew {
@@ -24,6 +25,7 @@ constexpr RequestCall kRequestCalls[] = {
     {__NR_semctl, 2, request_rows::kSemctlRequests},
     {__NR_msgctl, 1, request_rows::kMsgctlRequests},
     {__NR_shmctl, 1, request_rows::kShmctlRequests},
+    {__NR_keyctl, 0, request_rows::kKeyctlRequests},
 };
 
 constexpr bool HasEachRequestOnce(const RequestCall& call) {
@@ -36,7 +38,7 @@ static_assert(std::ranges::all_of(kRequestCalls, HasEachRequestOnce),
 
 constexpr bool WritesAtPointers(const RequestCall& call) {
   return std::ranges::all_of(call.rows, [&call](const RequestRow& row) {
-    return row.bytes == 0 || row.arguments[call.argument + 1] == 'l';
+    return row.bytes == 0 || row.arguments[call.argument + row.behind] == 'l';
   });
 }
 static_assert(std::ranges::all_of(kRequestCalls, WritesAtPointers),

@@ -19,18 +19,19 @@
 //   request_table.h     finds a row          ioctl_size.h   what a number says
 //
 // Sources: the kernel's headers that the rows' files name, and the manual
-// pages ioctl_tty(2), netdevice(7), fcntl(2), prctl(2), semctl(2), msgctl(2)
-// and shmctl(2).
+// pages ioctl_tty(2), netdevice(7), fcntl(2), prctl(2), semctl(2), msgctl(2),
+// shmctl(2) and keyctl(2).
 
 namespace clew {
 
-// How much the kernel writes at the argument behind the request, if that is not
+// How much the kernel writes at the argument RequestRow::behind, if that is not
 // null. It writes only if the call succeeds.
 enum class RequestExtent : uint8_t {
   kFixed,          // `bytes`
   kUnknown,        // `bytes`, and more behind them
   kInterfaceList,  // a struct ifconf, `bytes`, and the buffer that it names
   kSemaphores,     // `bytes` for each semaphore of the set
+  kResult,         // what the call returns, or the argument behind if less
 };
 
 struct RequestRow {
@@ -40,12 +41,13 @@ struct RequestRow {
   char arguments[kSyscallArguments + 1] = "";
   uint16_t bytes = 0;
   RequestExtent extent = RequestExtent::kFixed;
+  uint8_t behind = 1;  // so many arguments behind the request it writes
 };
 
 // A call that has requests.
 struct RequestCall {
   uint16_t number = 0;   // SyscallRow::number
-  uint8_t argument = 0;  // the request; the kernel writes at the next one
+  uint8_t argument = 0;  // the request
   std::span<const RequestRow> rows;
 };
 

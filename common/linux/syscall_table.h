@@ -115,6 +115,7 @@ enum class SpecialEffect : uint8_t {
   kSendMessages,
   kMessageReceive,  // argument 1: a type, then `result` bytes
   kSharedMemory,    // shmat: all of the segment, at `result`
+  kOtherMemory,     // process_vm_writev: the process may be the caller's own
 };
 
 inline constexpr size_t kSyscallArguments = 6;

@@ -6,10 +6,10 @@
 #ifndef CLEW_RECORDER_BPF_EFFECTS_RULES_BPF_H_
 #define CLEW_RECORDER_BPF_EFFECTS_RULES_BPF_H_
 
+#include "common/linux/ioctl_size.h"
 #include "recorder/bpf/effects.bpf.h"
 #include "recorder/bpf/effects_files.bpf.h"
 #include "recorder/bpf/effects_messages.bpf.h"
-#include "recorder/bpf/effects_requests.bpf.h"
 #include "recorder/bpf/effects_threads.bpf.h"
 #include "recorder/bpf/state.bpf.h"
 
@@ -86,6 +86,26 @@ static __noinline void CopyWritten(struct effects* effects,
   CopyRange(effects, addr, size);
 }
 
+// What a request writes (common/linux/request_table.h): what the map `requests`
+// says, which the loader fills.
+
+static __always_inline void CopyRequest(struct effects* effects,
+                                        const struct RawThread* state,
+                                        __u8 argument, __s64 result) {
+  const struct RawRequest key = {.number = (__u32)state->number,
+                                 .request = (__u32)Argument(state, argument)};
+  const struct RawWritten* written = bpf_map_lookup_elem(&requests, &key);
+  if (written != 0 && written->bytes != CLEW_RAW_REQUEST_UNKNOWN) {
+    CopyWritten(effects, state, written, result);
+  } else if (written == 0 && key.number == NR_ioctl &&
+             IoctlArgumentBytes(key.request) != 0) {
+    CopyRange(effects, Argument(state, (__u8)(argument + 1)),
+              IoctlWrittenBytes(key.request));
+  } else {
+    effects->unknown |= 1u << kRawNotInTable;
+  }
+}
+
 static __noinline void CopySpecial(struct effects* effects,
                                    const struct RawThread* state,
                                    const struct RawRule* rule, __s64 result) {
@@ -94,9 +114,7 @@ static __noinline void CopySpecial(struct effects* effects,
   }
   switch (rule->special) {
     case kRawRequest:
-      CopyRequest(effects, (__u32)state->number,
-                  (__u32)Argument(state, rule->request),
-                  Argument(state, (__u8)(rule->request + 1)));
+      CopyRequest(effects, state, rule->request, result);
       break;
     case kRawMmap:
       if ((state->args[3] & 0x20) == 0) {  // not MAP_ANONYMOUS
@@ -134,6 +152,11 @@ static __noinline void CopySpecial(struct effects* effects,
       break;
     case kRawSharedMemory:
       effects->unknown |= 1u << kRawMappedFile;
+      break;
+    case kRawOtherMemory:
+      if ((__u32)state->args[0] == (__u32)(bpf_get_current_pid_tgid() >> 32)) {
+        CopyVector(effects, state->args[3], state->args[4], (__u64)result);
+      }
       break;
     case kRawFailsOnly:
       effects->unknown |= 1u << kRawNotInTable;

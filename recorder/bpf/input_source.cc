@@ -176,8 +176,8 @@ Status BpfInputSource::FillRules() {
 Status BpfInputSource::FillRequests() {
   for (const RawRequestRule& rule : RequestRules()) {
     if (bpf_map__update_elem(skeleton_->maps.requests, &rule.request,
-                             sizeof(rule.request), &rule.bytes,
-                             sizeof(rule.bytes), BPF_ANY) != 0) {
+                             sizeof(rule.request), &rule.written,
+                             sizeof(rule.written), BPF_ANY) != 0) {
       return Refused("filling the table of requests", errno);
     }
   }

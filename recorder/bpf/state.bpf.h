@@ -57,7 +57,7 @@ struct {
   __uint(type, BPF_MAP_TYPE_HASH);
   __uint(max_entries, 1024);  // the loader sets it
   __type(key, struct RawRequest);
-  __type(value, __u32);  // bytes, or CLEW_RAW_REQUEST_UNKNOWN
+  __type(value, struct RawWritten);  // bytes: or CLEW_RAW_REQUEST_UNKNOWN
 } requests SEC(".maps");
 
 struct {

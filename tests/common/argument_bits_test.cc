@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/futex.h>
+#include <linux/keyctl.h>
 #include <sched.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
@@ -65,6 +66,8 @@ TEST(ArgumentBitsTest, ArgumentsCountAsTheUseOfTheCallSays) {
       {SYS_prctl, {PR_GET_DUMPABLE}, {32, 0}},
       {SYS_prctl, {PR_SET_NO_NEW_PRIVS}, {32, 64, 64, 64, 64}},
       {SYS_prctl, {12345, 1, 2}, {32, 0, 0}},
+      {SYS_keyctl, {KEYCTL_READ, 1, 2, 3, 4}, {32, 32, 64, 64, 0}},
+      {SYS_keyctl, {12345, 1, 2}, {32, 0, 0}},
       {SYS_ioctl, {0, 0x54ff}, {32, 32, 64}},
       {SYS_semctl, {0, 1, IPC_STAT}, {32, 0, 32, 64}},
       {SYS_semctl, {0, 1, SETVAL}, {32, 32, 32, 32}},

@@ -97,10 +97,10 @@ constexpr const char* kGone =
     "putpmsg afs_syscall tuxcall security set_thread_area get_thread_area "
     "epoll_ctl_old epoll_wait_old vserver";
 
-// The last arguments of these are looked at by no one on x86-64 (the upper half
-// of an offset, the cache of getcpu), or as the first one says (keyctl).
+// The last arguments of these are looked at by no one on x86-64: the upper half
+// of an offset, the cache of getcpu.
 const std::map<std::string_view, size_t> kFewerCount = {
-    {"keyctl", 1}, {"preadv", 4}, {"pwritev", 4}, {"getcpu", 2}};
+    {"preadv", 4}, {"pwritev", 4}, {"getcpu", 2}};
 
 std::map<std::string, size_t> DeclaredCounts() {
   std::map<std::string, size_t> counts;

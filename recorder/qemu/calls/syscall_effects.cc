@@ -126,7 +126,7 @@ void AddInterfaces(uint64_t list, const GuestMemory& memory,
   AddRange(buffer.value_or(0), length.value_or(0), ranges);
 }
 
-// The arguments behind the request; the kernel may write at the first of them.
+// The arguments behind the request; the kernel may write at some of them.
 std::span<const uint64_t> BehindRequest(const SyscallCall& call,
                                         const RequestCall& requests) {
   const size_t arguments = std::string_view(call.row->arguments).size();
@@ -148,15 +148,16 @@ Status RefuseAddresses(const SyscallCall& call, const RequestCall& requests,
       call.row->name, request, request);
 }
 
-Status AddRequest(const SyscallCall& call, const GuestMemory& memory,
-                  std::vector<MemoryRange>& ranges) {
+Status AddRequest(const SyscallCall& call, uint64_t result,
+                  const GuestMemory& memory, std::vector<MemoryRange>& ranges) {
   const RequestCall* const requests = FindRequestCall(call.number);
   CLEW_CHECK(requests != nullptr, "{} has no requests", call.row->name);
   const auto row = FindRequest(call.number, call.args);
   if (!row || row->extent == RequestExtent::kUnknown) {
     return RefuseAddresses(call, *requests, memory);
   }
-  const uint64_t to = BehindRequest(call, *requests).front();
+  const size_t at = requests->argument + row->behind;
+  const uint64_t to = call.args[at];
   switch (row->extent) {
     case RequestExtent::kUnknown:
     case RequestExtent::kFixed:
@@ -168,6 +169,10 @@ Status AddRequest(const SyscallCall& call, const GuestMemory& memory,
       break;
     case RequestExtent::kSemaphores:
       AddRange(to, CountSemaphores(call) * row->bytes, ranges);
+      break;
+    case RequestExtent::kResult:
+      AddRange(to, std::min(result, ArgumentOf(call, at + 1)) * row->bytes,
+               ranges);
       break;
   }
   return {};
@@ -254,7 +259,7 @@ Status AddSpecial(const SyscallCall& call, uint64_t result,
     case SpecialEffect::kNone:
       return {};
     case SpecialEffect::kRequest:
-      return AddRequest(call, memory, ranges);
+      return AddRequest(call, result, memory, ranges);
     case SpecialEffect::kMmap:
       AddMapped(call, result, memory, ranges);
       return {};
@@ -278,6 +283,11 @@ Status AddSpecial(const SyscallCall& call, uint64_t result,
       return {};
     case SpecialEffect::kSharedMemory:
       return AddSharedMemory(call, result, ranges);
+    case SpecialEffect::kOtherMemory:
+      if (static_cast<int32_t>(call.args[0]) == memory.process()) {
+        AddVector(call.args[3], call.args[4], result, memory, ranges);
+      }
+      return {};
   }
   return {};
 }

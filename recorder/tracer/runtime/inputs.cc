@@ -96,8 +96,8 @@ void TellWritten(Teller& teller, const ToldBefore& call,
   teller.TellRange(addr, size);
 }
 
-uint32_t RequestBytes(const InputRules& rules, uint64_t number,
-                      uint32_t request) {
+RawWritten WrittenBy(const InputRules& rules, uint64_t number, uint32_t request,
+                     size_t argument) {
   const uint64_t key = number << 32 | request;
   const auto key_of = [](const RawRequestRule& rule) {
     return uint64_t{rule.request.number} << 32 | rule.request.request;
@@ -107,11 +107,15 @@ uint32_t RequestBytes(const InputRules& rules, uint64_t number,
           .first(std::min<size_t>(rules.request_count, CLEW_RAW_REQUESTS));
   const auto found = std::ranges::lower_bound(requests, key, {}, key_of);
   if (found != requests.end() && key_of(*found) == key) {
-    return found->bytes;
+    return found->written;
   }
-  return number != SYS_ioctl || IoctlArgumentBytes(request) == 0
-             ? CLEW_RAW_REQUEST_UNKNOWN
-             : IoctlWrittenBytes(request);
+  return {.arg = static_cast<uint8_t>(argument + 1),
+          .size = kRawFixed,
+          .other = 0,
+          .limit = CLEW_RAW_NO_LIMIT,
+          .bytes = number != SYS_ioctl || IoctlArgumentBytes(request) == 0
+                       ? CLEW_RAW_REQUEST_UNKNOWN
+                       : IoctlWrittenBytes(request)};
 }
 
 void TellInterfaces(Teller& teller, uint64_t addr) {
@@ -132,12 +136,12 @@ void TellSemaphores(Teller& teller, uint64_t set, uint64_t addr) {
 }
 
 void TellRequest(Teller& teller, const ToldBefore& call,
-                 const InputRules& rules, size_t argument) {
+                 const InputRules& rules, size_t argument, uint64_t result) {
   const auto request = static_cast<uint32_t>(ArgumentOf(call, argument));
   const uint64_t addr = ArgumentOf(call, argument + 1);
-  const uint32_t bytes = RequestBytes(rules, call.number, request);
-  if (bytes != CLEW_RAW_REQUEST_UNKNOWN) {
-    teller.TellRange(addr, bytes);
+  const RawWritten written = WrittenBy(rules, call.number, request, argument);
+  if (written.bytes != CLEW_RAW_REQUEST_UNKNOWN) {
+    TellWritten(teller, call, written, result);
   } else if (call.number == SYS_ioctl && request == SIOCGIFCONF) {
     TellInterfaces(teller, addr);
   } else if (call.number == SYS_semctl && request == GETALL) {
@@ -332,7 +336,7 @@ void TellSpecial(ThreadState& thread, Teller& teller, const ToldBefore& call,
   const std::array<uint64_t, 6>& arguments = call.arguments;
   switch (rule.special) {
     case kRawRequest:
-      TellRequest(teller, call, rules, rule.request);
+      TellRequest(teller, call, rules, rule.request, result);
       break;
     case kRawMmap:
       TellMapped(thread, teller, call, result, told);
@@ -364,6 +368,11 @@ void TellSpecial(ThreadState& thread, Teller& teller, const ToldBefore& call,
       break;
     case kRawSharedMemory:
       TellSegment(teller, arguments[0], result, told);
+      break;
+    case kRawOtherMemory:
+      if (static_cast<uint32_t>(arguments[0]) == Call(SYS_getpid)) {
+        teller.TellVector(arguments[3], arguments[4], result);
+      }
       break;
     case kRawFailsOnly:
       teller.Miss(Untold::kNotInTable);

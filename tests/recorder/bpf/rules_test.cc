@@ -21,10 +21,14 @@ TEST(SyscallRulesTest, EveryCallHasItsRuleUnlessNothingIsKnownOfIt) {
   }
 }
 
-TEST(SyscallRulesTest, EveryRequestIsToldWhoseExtentIsFixed) {
-  std::map<std::pair<uint32_t, uint32_t>, uint32_t> told;
+bool IsTold(RequestExtent extent) {
+  return extent == RequestExtent::kFixed || extent == RequestExtent::kResult;
+}
+
+TEST(SyscallRulesTest, EveryRequestIsToldWhoseExtentIsFixedOrTheResult) {
+  std::map<std::pair<uint32_t, uint32_t>, RawWritten> told;
   for (const RawRequestRule& rule : RequestRules()) {
-    told[{rule.request.number, rule.request.request}] = rule.bytes;
+    told[{rule.request.number, rule.request.request}] = rule.written;
   }
   size_t rows = 0;
   for (const RequestCall& call : AllRequestCalls()) {
@@ -35,9 +39,13 @@ TEST(SyscallRulesTest, EveryRequestIsToldWhoseExtentIsFixed) {
       const auto found = told.find({call.number, row.number});
       ++rows;
       ASSERT_NE(found, told.end()) << row.name;
-      EXPECT_EQ(found->second, row.extent == RequestExtent::kFixed
-                                   ? row.bytes
-                                   : CLEW_RAW_REQUEST_UNKNOWN)
+      const RawWritten& written = found->second;
+      EXPECT_EQ(written.arg, call.argument + row.behind) << row.name;
+      EXPECT_EQ(written.bytes,
+                IsTold(row.extent) ? row.bytes : CLEW_RAW_REQUEST_UNKNOWN)
+          << row.name;
+      EXPECT_EQ(written.size,
+                row.extent == RequestExtent::kResult ? kRawResult : kRawFixed)
           << row.name;
     }
   }

@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <linux/futex.h>
+#include <linux/keyctl.h>
 #include <linux/sockios.h>
 #include <sched.h>
 #include <signal.h>
@@ -21,6 +22,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "common/linux/request_table.h"
@@ -362,7 +364,7 @@ TEST_F(SyscallTest, EveryRequestWithARowIsKnown) {
     for (const RequestRow& row : call.rows) {
       std::array<uint64_t, 6> args = {};
       args[call.argument] = row.number;
-      args[call.argument + 1] = kBuffer;
+      args[call.argument + row.behind] = kBuffer;
       if (row.extent == RequestExtent::kUnknown) {
         const auto call_of_it = BeginSyscall(call.number, args, memory_);
         const auto effects = EffectsOf(*call_of_it, 0, memory_);
@@ -389,6 +391,14 @@ TEST_F(SyscallTest, RequestsWriteWhatTheirTableSays) {
               ElementsAre(MemoryRange{kBuffer, 36}));
   EXPECT_THAT(Writes(__NR_ioctl, {0, SIOCGIFFLAGS, kBuffer}, 0),
               ElementsAre(MemoryRange{kBuffer, 40}));
+  // As much as there is room for of what it returns.
+  for (const int64_t result : {3, 4, 5}) {
+    EXPECT_THAT(
+        Writes(__NR_keyctl, {KEYCTL_READ, 7, kBuffer, 4}, result),
+        ElementsAre(MemoryRange{
+            kBuffer, std::min(static_cast<uint64_t>(result), uint64_t{4})}))
+        << result;
+  }
   // The length as the kernel left it, and the buffer.
   Store(kBuffer, 80);
   Store(kBuffer + 8, kBuffer + 100);
