@@ -457,9 +457,14 @@ Result<bool> Process::MayReturn(const ThreadState& thread) const {
          (has_detached_ || IsFree(memory_, thread.wait.room));
 }
 
-// The call by which it runs another program has no result.
+// The call by which it runs another program has no result; of a process that
+// a signal has ended there is nothing more.
 Result<bool> Process::HasLeft(size_t child) const {
   const ThreadState& state = threads_[child];
+  if (state.phase == ThreadPhase::kRunning) {
+    CLEW_ASSIGN_OR_RETURN(block, NextBlock(child));
+    return block == nullptr;
+  }
   if (state.phase != ThreadPhase::kInCall) {
     return state.phase == ThreadPhase::kGone;
   }

@@ -103,7 +103,8 @@ class Reader {
     if (IsErrorResult(call.result.value_or(-1))) {
       return;
     }
-    if (call.number == __NR_clone || call.number == __NR_clone3) {
+    if (call.number == __NR_clone || call.number == __NR_clone3 ||
+        call.number == __NR_vfork) {
       if (const auto child = tape_.IndexOf(
               Tid(static_cast<int32_t>(call.result.value_or(0))))) {
         origins_[*child] = {.parent = thread_, .input = at_};

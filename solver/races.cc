@@ -62,6 +62,7 @@ class Watcher final : public machine::AccessObserver,
   // what its thread reads there meets no other thread.
   bool OnAccess(const machine::ObservedAccess& access) override {
     Settle();
+    PassAwaited();
     if (IsFutexCall(access)) {
       return false;
     }
@@ -108,6 +109,8 @@ class Watcher final : public machine::AccessObserver,
     const SeenByThread memory(process_, thread_);
     if (const auto made = follower::NewThreadOf(call, memory)) {
       NoteCreation(*made);
+    } else if (call.number == __NR_wait4) {
+      NoteAwaited(Tid(static_cast<int32_t>(call.result.value_or(-1))));
     }
   }
 
@@ -281,6 +284,25 @@ class Watcher final : public machine::AccessObserver,
       if ((made.flags & CLONE_CHILD_CLEARTID) != 0) {
         tid_words_[made.child_tid_addr] = *child;
       }
+      if ((made.flags & CLONE_VFORK) != 0) {
+        NoteAwaited(made.tid);
+      }
+    }
+  }
+
+  // The call that the thread is in returns when that process, which has the
+  // memory of this one, has left it.
+  void NoteAwaited(Tid process) {
+    if (const auto awaited = process_.tape().IndexOf(process)) {
+      awaited_[thread_] = *awaited;
+    }
+  }
+  void PassAwaited() {
+    const auto awaited = awaited_.find(thread_);
+    if (awaited != awaited_.end()) {
+      begun_.Pass(awaited->second, thread_);
+      locked_.Pass(awaited->second, thread_);
+      awaited_.erase(awaited);
     }
   }
 
@@ -391,6 +413,7 @@ class Watcher final : public machine::AccessObserver,
   std::vector<LastReads> reads_;                    // by thread
   std::unordered_map<uint64_t, CodeFacts> facts_;   // by address
   std::unordered_map<uint64_t, size_t> tid_words_;  // thread, by address
+  std::unordered_map<size_t, size_t> awaited_;      // by who waits
 };
 
 }  // namespace

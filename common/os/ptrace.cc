@@ -305,7 +305,7 @@ Status TracedProcess::Seize(Tid thread) {
 }
 
 Status TracedProcess::StopSeized(Tid thread) {
-  waited_in_[thread.as_int()] = ProcText(fmt::format("task/{}/wchan", thread));
+  waited_in_[thread.as_int()] = ThreadText(thread, "wchan");
   CLEW_RETURN_IF_ERROR(Request(PTRACE_INTERRUPT, thread, 0, "interrupt"));
   for (;;) {
     CLEW_ASSIGN_OR_RETURN(stop, Wait(thread, true));
@@ -477,8 +477,7 @@ Result<TraceeStop> TracedProcess::Interrupt(Tid thread) {
 // Of a step that ended while the thread was being stopped: it would kill a
 // thread that nobody traces. A thread that goes on comes to it first.
 bool TracedProcess::IsTrapPending(Tid thread) const {
-  const uint64_t pending =
-      StatusMask(ProcText(fmt::format("task/{}/status", thread)), "SigPnd");
+  const uint64_t pending = StatusMask(ThreadText(thread, "status"), "SigPnd");
   return (pending >> (SIGTRAP - 1) & 1) != 0;
 }
 
@@ -651,7 +650,7 @@ void TracedProcess::Note(Tid thread, const TraceeStop& stop) {
 }
 
 char TracedProcess::StateOf(Tid thread) const {
-  return ProcessState(fmt::format("/proc/{}/task/{}/stat", process_, thread));
+  return ProcessState(fmt::format("/proc/{0}/task/{0}/stat", thread));
 }
 
 bool TracedProcess::IsAsleep(Tid thread) const {
@@ -665,7 +664,7 @@ bool TracedProcess::IsAsleep(Tid thread) const {
 Status TracedProcess::LookAtFilters() {
   const std::string own = TextOf("/proc/self/status");
   for (const Tid thread : Threads()) {
-    const std::string its = ProcText(fmt::format("task/{}/status", thread));
+    const std::string its = ThreadText(thread, "status");
     has_filters_ |= FilterCount(its) > FilterCount(own);
   }
   if (!has_filters_) {
@@ -695,6 +694,10 @@ std::string TracedProcess::WaitedIn(Tid thread) const {
 
 std::string TracedProcess::ProcText(std::string_view name) const {
   return TextOf(fmt::format("/proc/{}/{}", process_, name));
+}
+
+std::string TracedProcess::ThreadText(Tid thread, std::string_view name) {
+  return TextOf(fmt::format("/proc/{0}/task/{0}/{1}", thread, name));
 }
 
 }  // namespace clew

@@ -128,6 +128,9 @@ class TracedProcess {
   // at the first instruction of the new program; kExited, kKilled: it ended
   // before.
   [[nodiscard]] Result<TraceeStop> RunToExec();
+  // Counts a process as one of the threads from here on that kFork told of and
+  // that has this one's memory.
+  void AddSharing(Tid process) { threads_.insert(process.as_int()); }
   // Traces a process no longer that kFork told of and whose stop was waited
   // for.
   [[nodiscard]] Status LetGo(Tid process);
@@ -196,6 +199,10 @@ class TracedProcess {
                                   std::span<uint8_t> bytes) const;
   // What /proc/<pid>/`name` says ("maps"); empty if it says nothing.
   [[nodiscard]] std::string ProcText(std::string_view name) const;
+  // Likewise /proc/<tid>/task/<tid>/`name` ("status"), of a thread of this
+  // process or of another one that is traced.
+  [[nodiscard]] static std::string ThreadText(Tid thread,
+                                              std::string_view name);
 
  private:
   TracedProcess(int32_t process, bool tell_traps, bool attached)

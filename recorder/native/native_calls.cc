@@ -20,6 +20,7 @@
 #include "common/linux/syscall_result.h"
 #include "common/linux/syscall_table.h"
 #include "recorder/native/passed_signals.h"
+#include "recorder/native/sharing_process.h"
 #include "recorder/native/tracee/process_stat.h"
 #include "recorder/native/tracee/robust_list.h"
 #include "recorder/native/tracee/signal_disposition.h"
@@ -36,15 +37,8 @@ bool MakesVfork(const SyscallCall& call) {
          (call.number == __NR_clone && (call.args[0] & CLONE_VFORK) != 0);
 }
 
-// As vfork(2) does, and what is built on it.
-bool SharesMemoryWithProcess(const SyscallCall& call,
-                             const GuestMemory& memory) {
-  const uint64_t flags = call.number == __NR_clone ? call.args[0]
-                         : call.number == __NR_clone3
-                             ? memory.Load<uint64_t>(call.args[0]).value_or(0)
-                             : 0;
-  return call.number == __NR_vfork ||
-         ((flags & CLONE_VM) != 0 && (flags & CLONE_THREAD) == 0);
+bool Executes(const SyscallCall& call) {
+  return call.number == __NR_execve || call.number == __NR_execveat;
 }
 
 // Libraries try the others and do without; a number without a name is not in
@@ -93,7 +87,7 @@ Result<std::optional<ComingCall>> NativeCalls::Coming(NativeThread& thread) {
       call, BeginSyscall(SyscallNumber(registers.rax),
                          {registers.rdi, registers.rsi, registers.rdx,
                           registers.r10, registers.r8, registers.r9},
-                         state_.memory));
+                         state_.MemoryOf(thread)));
   if (state_.clock != nullptr && waits_.Hold(thread, call, registers.rsp)) {
     return std::nullopt;
   }
@@ -116,19 +110,11 @@ Result<After> NativeCalls::Step(NativeThread& thread, const NativeInsn& insn,
   thread.call_ip = thread.ip;
   thread.ip = insn.fall_through.as_int();
   state_.uses_timers |= StartsTimer(call);
-  if (call.number == __NR_exit_group) {
-    state_.EndByExit(thread, call);
-    return After::kEnded;
-  }
-  if (KillsItself(call, state_.process.process())) {
-    state_.EndByKill(thread);
-    return After::kEnded;
-  }
-  if (call.number == __NR_exit) {
-    return Leave(thread, call);
-  }
-  if (call.number == __NR_execve || call.number == __NR_execveat) {
-    return Replace(thread);
+  if (thread.other_process == nullptr) {
+    CLEW_ASSIGN_OR_RETURN(ended, StepOut(thread, call));
+    if (ended) {
+      return *ended;
+    }
   }
   CLEW_ASSIGN_OR_RETURN(answered,
                         BeginInKernel(thread, call, coming.registers));
@@ -148,6 +134,27 @@ Result<After> NativeCalls::Step(NativeThread& thread, const NativeInsn& insn,
   }
   thread.kernel_view.Restore(state_.memory);  // it has been read
   return stop ? Arrive(thread, *stop) : Result<After>(After::kBlocked);
+}
+
+// Of the program's own threads, by a call that may end one of them or all.
+// nullopt: it is another call.
+Result<std::optional<After>> NativeCalls::StepOut(NativeThread& thread,
+                                                  const SyscallCall& call) {
+  if (call.number == __NR_exit_group) {
+    state_.EndByExit(thread, call);
+    return After::kEnded;
+  }
+  if (KillsItself(call, state_.process.process())) {
+    state_.EndByKill(thread);
+    return After::kEnded;
+  }
+  if (call.number == __NR_exit) {
+    return Leave(thread, call);
+  }
+  if (Executes(call)) {
+    return Replace(thread);
+  }
+  return std::nullopt;
 }
 
 // The part of BeginInKernel that time has.
@@ -194,7 +201,7 @@ Result<bool> NativeCalls::BeginInKernel(NativeThread& thread,
                                         const SyscallCall& call,
                                         const user_regs_struct& registers) {
   if (state_.inputs_are_tapped) {
-    return SharesMemoryWithProcess(call, state_.memory)
+    return MakesSharingProcess(call, state_.memory)
                ? Result<bool>(Unsupported(
                      "the program makes a process by {} that has its memory "
                      "at first: what that writes is in no log of inputs; "
@@ -207,7 +214,7 @@ Result<bool> NativeCalls::BeginInKernel(NativeThread& thread,
     CLEW_RETURN_IF_ERROR(Answer(thread, registers, 0));
     return true;
   }
-  if (call.row->effects != KnownEffects::kAll) {
+  if (call.row->effects != KnownEffects::kAll && !Executes(call)) {
     if (IsMissed(*call.row)) {
       CLEW_RETURN_IF_ERROR(
           state_.NoteDeviation(DeviationOfAbsentCall(call.row->name)));
@@ -222,7 +229,7 @@ Result<bool> NativeCalls::BeginInKernel(NativeThread& thread,
       return true;
     }
   }
-  if (MakesVfork(call)) {
+  if (state_.take_child && MakesVfork(call)) {
     CLEW_RETURN_IF_ERROR(
         state_.process.SetRegisters(thread.tid, WithOwnMemory(registers)));
   }
@@ -254,13 +261,15 @@ Result<After> NativeCalls::Arrive(NativeThread& thread,
     stop = next;
   }
   if (stop.kind == TraceeStop::Kind::kFork) {
-    if (MakesVfork(thread.call.value_or(SyscallCall()))) {
-      thread.vfork_child = stop.new_thread;
-    }
-    CLEW_RETURN_IF_ERROR(LetChildGo(thread, stop.new_thread));
+    CLEW_RETURN_IF_ERROR(NoteProcess(thread, stop.new_thread));
     CLEW_RETURN_IF_ERROR(state_.process.SingleStep(thread.tid, 0));
     return Look(thread);
   }
+  if (thread.other_process != nullptr &&
+      (stop.has_ended() || stop.kind == TraceeStop::Kind::kExec)) {
+    return NoteEnd(thread, stop);
+  }
+  thread.in_vfork.reset();
   if (stop.kind == TraceeStop::Kind::kSignal) {
     thread.signal = stop.signal;
   } else if (stop.kind != TraceeStop::Kind::kTrap) {
@@ -289,6 +298,34 @@ Result<After> NativeCalls::Arrive(NativeThread& thread,
   CLEW_RETURN_IF_ERROR(NoteVforkEnd(thread));
   CLEW_RETURN_IF_ERROR(Finish(thread, result));
   return After::kGoesOn;
+}
+
+Status NativeCalls::NoteProcess(NativeThread& parent, Tid child) {
+  const SyscallCall call = parent.call.value_or(SyscallCall());
+  if (MakesSharingProcess(call, state_.memory) &&
+      !(state_.take_child && MakesVfork(call))) {
+    if (MakesVfork(call)) {
+      CLEW_ASSIGN_OR_RETURN(registers, state_.process.Registers(parent.tid));
+      parent.in_vfork = VforkWait{.process = child, .registers = registers};
+    }
+    return Adopt(parent, child);
+  }
+  if (MakesVfork(call)) {
+    parent.vfork_child = child;
+  }
+  return LetChildGo(parent, child);
+}
+
+// Of another process: it has ended, or runs another program. The call has no
+// result.
+Result<After> NativeCalls::NoteEnd(NativeThread& thread,
+                                   const TraceeStop& stop) {
+  if (!stop.has_ended()) {
+    CLEW_RETURN_IF_ERROR(LetExecutedGo(state_, thread));
+  }
+  state_.tracer->Exit(thread.core, thread.tid, thread.parent, state_.now);
+  CLEW_RETURN_IF_ERROR(LogEnd(thread, {}));
+  return After::kGone;
 }
 
 // By a signal that would have been dropped, or that another thread takes.
@@ -336,8 +373,8 @@ Result<After> NativeCalls::ComeBefore(NativeThread& thread,
                                       user_regs_struct registers) {
   // One that was held before a wait is found in it.
   const bool ends_wait =
-      thread.wait && DispositionOf(state_.process, thread.tid, thread.signal) ==
-                         Disposition::kHandled;
+      thread.wait &&
+      DispositionOf(thread.tid, thread.signal) == Disposition::kHandled;
   registers.rax = ends_wait ? static_cast<uint64_t>(-int64_t{EINTR})
                             : thread.call.value_or(SyscallCall()).number;
   registers.rip = ends_wait ? thread.ip : thread.call_ip;
@@ -363,7 +400,8 @@ Status NativeCalls::Finish(NativeThread& thread, int64_t result) {
   if (state_.leaps != nullptr) {
     CLEW_RETURN_IF_ERROR(NoteMemoryFile(call, result));
   }
-  CLEW_ASSIGN_OR_RETURN(effects, EffectsOf(call, result, state_.memory));
+  CLEW_ASSIGN_OR_RETURN(effects,
+                        EffectsOf(call, result, state_.MemoryOf(thread)));
   return Log(thread, result, effects);
 }
 
@@ -400,15 +438,16 @@ Status NativeCalls::Log(NativeThread& thread, int64_t result,
   if (state_.config.encoder.tsc) {
     input.left_tsc = TscTicks(state_.now);
   }
-  input.shared_memory = SharedMemoryOf(call, result, state_.memory);
+  const GuestMemory& memory = state_.MemoryOf(thread);
+  input.shared_memory = SharedMemoryOf(call, result, memory);
   NoteOutput(effects, state_.memory, input);
   NoteReport(call, result);
   std::vector<MemoryRange> writes = effects.writes;
   for (const MemoryRange& range :
-       state_.files.ChangedBy(call, result, state_.memory)) {
+       state_.files.ChangedBy(call, result, memory)) {
     writes.push_back(range);
   }
-  state_.files.Follow(call, result, state_.memory);
+  state_.files.Follow(call, result, memory);
   thread.AddInput(input, writes);
   FollowUp(thread, call, result);
   return {};
@@ -426,7 +465,7 @@ void NativeCalls::FollowUp(NativeThread& thread, const SyscallCall& call,
   }
   switch (call.number) {
     case __NR_mmap:
-      if (const auto path = CodeFileOf(call, result, state_.memory)) {
+      if (const auto path = CodeFileOf(call, result, state_.MemoryOf(thread))) {
         const ExecMapping mapping = CodeMappedBy(call, result, *path);
         state_.tracer->Mmap(thread.core, thread.tid, state_.now, mapping);
         state_.code.Map(mapping);
@@ -467,11 +506,13 @@ Result<After> NativeCalls::Replace(NativeThread& thread) {
   if (stop.kind != TraceeStop::Kind::kExec) {
     return Arrive(thread, stop);
   }
+  CLEW_RETURN_IF_ERROR(LetSharingGo(state_));
   state_.replaced = true;
   return After::kEnded;
 }
 
-// A new thread stops by itself, before its first instruction.
+// A new thread stops by itself, before its first instruction. So does a process
+// that has the program's memory.
 Status NativeCalls::Adopt(NativeThread& parent, Tid tid) {
   const SyscallCall call = parent.call.value_or(SyscallCall());
   CLEW_RETURN_IF_ERROR(state_.process.Wait(tid, true));
@@ -484,8 +525,11 @@ Status NativeCalls::Adopt(NativeThread& parent, Tid tid) {
   child->parent = parent.tid;
   child->slot = static_cast<uint32_t>(state_.threads.size());
   child->ip = registers.rip;
-  if ((call.args[0] & CLONE_CHILD_CLEARTID) != 0) {
+  if (call.number == __NR_clone && (call.args[0] & CLONE_CHILD_CLEARTID) != 0) {
     child->clear_tid_addr = call.args[3];
+  }
+  if (parent.other_process != nullptr || MakesProcess(call)) {
+    CLEW_RETURN_IF_ERROR(BeginSharing(state_, *child));
   }
   CLEW_RETURN_IF_ERROR(state_.OpenInputs(*child));
   if (state_.cpus != nullptr) {
@@ -510,15 +554,23 @@ Result<After> NativeCalls::Leave(NativeThread& thread,
   CLEW_RETURN_IF_ERROR(state_.process.SetSignalMask(thread.tid, UINT64_MAX));
   CLEW_RETURN_IF_ERROR(state_.process.SingleStep(thread.tid, 0));
   CLEW_RETURN_IF_ERROR(AwaitEnd(thread));
-  thread.call.reset();
+  CLEW_RETURN_IF_ERROR(LogEnd(thread, std::move(writes)));
+  return After::kGone;
+}
+
+// In the call by which a thread has ended the kernel has made these writes,
+// too.
+Status NativeCalls::LogEnd(NativeThread& thread,
+                           std::vector<MemoryRange> writes) {
   if (thread.clear_tid_addr != 0 &&
       state_.memory.Load<uint32_t>(thread.clear_tid_addr)) {
     writes.push_back({thread.clear_tid_addr, 4});
   }
-  thread.AddInput(InputOf(call), writes);
+  if (const auto call = std::exchange(thread.call, std::nullopt)) {
+    thread.AddInput(InputOf(*call), writes);
+  }
   waits_.NoteChange(thread.clear_tid_addr);
-  CLEW_RETURN_IF_ERROR(thread.CloseInputs());
-  return After::kGone;
+  return thread.CloseInputs();
 }
 
 // The first thread stays until all others have ended.

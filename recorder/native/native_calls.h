@@ -21,8 +21,8 @@ struct ComingCall {
 //
 // A call that the follower's machine does not know (rseq, clone3, io_uring,
 // ...) is not made: the program is told ENOSYS, as by a kernel that lacks it.
-// vfork makes a child with memory of its own, since what it would write into
-// the parent's is not seen.
+// A process that vfork makes is a thread (sharing_process.h); where processes
+// are recorded, too, it has memory of its own.
 class NativeCalls {
  public:
   // Tells that `thread`, which clone has made, is able to run.
@@ -52,6 +52,12 @@ class NativeCalls {
  private:
   [[nodiscard]] Result<After> Arrive(NativeThread& thread,
                                      const TraceeStop& stop);
+  [[nodiscard]] Result<std::optional<After>> StepOut(NativeThread& thread,
+                                                     const SyscallCall& call);
+  // `parent` has made a process.
+  [[nodiscard]] Status NoteProcess(NativeThread& parent, Tid child);
+  [[nodiscard]] Result<After> NoteEnd(NativeThread& thread,
+                                      const TraceeStop& stop);
   [[nodiscard]] bool IsInterruptedForNothing(const NativeThread& thread,
                                              int64_t result) const;
   [[nodiscard]] Status NoteVforkEnd(NativeThread& thread);
@@ -63,6 +69,8 @@ class NativeCalls {
   [[nodiscard]] Result<After> Leave(NativeThread& thread,
                                     const SyscallCall& call);
   [[nodiscard]] Status AwaitEnd(const NativeThread& thread);
+  [[nodiscard]] Status LogEnd(NativeThread& thread,
+                              std::vector<MemoryRange> writes);
   void NoteReport(const SyscallCall& call, int64_t result);
   [[nodiscard]] Status NoteMemoryFile(const SyscallCall& call, int64_t result);
   // Ends the call that `thread` is in.

@@ -42,8 +42,7 @@ void NativeProgram::NameThreads() {
     if (thread->tid == state_.process.first_thread()) {
       continue;
     }
-    std::string name =
-        state_.process.ProcText(fmt::format("task/{}/comm", thread->tid));
+    std::string name = TracedProcess::ThreadText(thread->tid, "comm");
     name.resize(std::min(name.find('\n'), name.size()));
     state_.tracer->Comm(0, thread->tid, 0, false, name);
   }
@@ -120,7 +119,7 @@ Status NativeProgram::WriteCoreDump(const NativeEnd& end) {
   dump.code = end.code;
   dump.fault_addr = failure.addr.as_int();
   for (const auto& thread : state_.threads) {
-    if (thread->state == State::kGone) {
+    if (thread->state == State::kGone || thread->other_process != nullptr) {
       continue;
     }
     CLEW_ASSIGN_OR_RETURN(dumped, Dumped(*thread));
@@ -146,7 +145,13 @@ Result<std::vector<GuestRegion>> NativeProgram::Regions() const {
 }
 
 Result<DumpedThread> NativeProgram::Dumped(const NativeThread& thread) const {
-  CLEW_ASSIGN_OR_RETURN(registers, state_.process.Registers(thread.tid));
+  user_regs_struct registers = {};
+  if (thread.in_vfork) {
+    registers = thread.in_vfork->registers;
+  } else {
+    CLEW_ASSIGN_OR_RETURN(stopped, state_.process.Registers(thread.tid));
+    registers = stopped;
+  }
   if (thread.call && registers.rip == thread.call_ip) {
     // It has not been made yet, and will not return.
     registers.rip = thread.ip;

@@ -88,9 +88,18 @@ Status NativeRun::WakeSleepers(bool may_have_woken) {
     if (after == After::kGoesOn) {
       thread.state = State::kWaiting;
       scheduler_.Ready(thread.slot);
+    } else if (after == After::kGone) {
+      NoteGone(thread);
     }
   }
   return {};
+}
+
+void NativeRun::NoteGone(NativeThread& thread) {
+  thread.state = State::kGone;
+  if (state_.leaps != nullptr) {
+    state_.leaps->NoteEnd(thread.tid);
+  }
 }
 
 void NativeRun::Begin(NativeThread& thread, uint32_t core) {
@@ -125,9 +134,9 @@ Status NativeRun::RunTurn(NativeThread& thread, uint64_t insns) {
       return {};
     }
     if (after != After::kGoesOn) {
-      thread.state = after == After::kBlocked ? State::kBlocked : State::kGone;
-      if (thread.state == State::kGone && state_.leaps != nullptr) {
-        state_.leaps->NoteEnd(thread.tid);
+      thread.state = State::kBlocked;
+      if (after == After::kGone) {
+        NoteGone(thread);
       }
       state_.tracer->SwitchOut(thread.core, thread.tid, state_.now, false);
       scheduler_.Leave(thread.slot);

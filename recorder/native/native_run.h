@@ -30,6 +30,7 @@ class NativeRun final : public ProgramRun {
  private:
   [[nodiscard]] Status WakeSleepers(bool may_have_woken);
   [[nodiscard]] Status RunTurn(NativeThread& thread, uint64_t insns);
+  void NoteGone(NativeThread& thread);
   void Begin(NativeThread& thread, uint32_t core);
   void Preempt(NativeThread& thread);
   void HoldBack(NativeThread& thread);

@@ -47,7 +47,7 @@ Result<After> NativeSignals::Deliver(NativeThread& thread) {
     return GoOn(thread);
   }
   CLEW_RETURN_IF_ERROR(passed_.Restore(thread, signal));
-  switch (DispositionOf(state_.process, thread.tid, signal)) {
+  switch (DispositionOf(thread.tid, signal)) {
     case Disposition::kHandled:
       CLEW_RETURN_IF_ERROR(EnterHandler(thread, signal));
       return After::kGoesOn;
@@ -126,6 +126,10 @@ Status NativeSignals::ClearTrapFlag(uint64_t frame, const ucontext_t& context) {
 }
 
 Result<After> NativeSignals::End(NativeThread& thread, int signal) {
+  if (thread.other_process != nullptr) {
+    CLEW_RETURN_IF_ERROR(state_.process.SingleStep(thread.tid, signal));
+    return calls_.Look(thread);
+  }
   CLEW_ASSIGN_OR_RETURN(info, state_.process.SignalInfo(thread.tid));
   Failure failure;
   failure.kind = FailureKind::kSignal;

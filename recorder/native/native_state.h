@@ -35,6 +35,12 @@ namespace clew::recorder {
 // program is not to see.
 inline constexpr uint64_t kTrapFlag = 0x100;
 
+// For a process that has the program's memory.
+struct VforkWait {
+  Tid process;
+  user_regs_struct registers = {};  // of who waits
+};
+
 // A thread of a program that is stepped.
 struct NativeThread {
   enum class State : uint8_t {
@@ -59,7 +65,14 @@ struct NativeThread {
   // how that ends.
   std::optional<SyscallCall> call = {};
   uint64_t call_ip = 0;  // of the SYSCALL
-  Tid vfork_child;       // that it waits for; 0: none
+  // It is of another process, which has the program's memory (vfork): that, by
+  // its number. Null: it is one of the program's.
+  std::unique_ptr<const GuestMemory> other_process = {};
+  bool is_let_go = false;  // that process goes on unrecorded
+  // Of vfork, which has memory of its own: that it waits for; 0: none.
+  Tid vfork_child;
+  // It waits in vfork for another process: nothing stops it there.
+  std::optional<VforkWait> in_vfork = {};
   uint64_t clear_tid_addr = 0;
   KernelView kernel_view = {};
   // The wait with a time limit that it is held for or is in, and where it asks
@@ -159,6 +172,11 @@ struct NativeState {
   std::vector<std::string> unlogged = {};
   bool has_reported = false;  // it put out that it fails
 
+  // The program's memory, by the process of the thread, whose descriptors it
+  // has.
+  const GuestMemory& MemoryOf(const NativeThread& thread) const {
+    return thread.other_process != nullptr ? *thread.other_process : memory;
+  }
   // Lets a process go that a thread has made and that is as on_child has it.
   [[nodiscard]] Status LetChildGo(Tid child) {
     return take_child ? take_child(process, child) : process.LetGo(child);

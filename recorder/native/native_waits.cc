@@ -35,7 +35,7 @@ bool Interrupts(const TracedProcess& process, const NativeThread& thread,
   }
   const auto mask = process.SignalMask(thread.tid);
   const Disposition disposition =
-      DispositionOf(process, thread.tid, static_cast<int>(signal));
+      DispositionOf(thread.tid, static_cast<int>(signal));
   return mask && (*mask >> (signal - 1) & 1) == 0 &&
          (disposition == Disposition::kHandled ||
           disposition == Disposition::kEnds);
@@ -158,8 +158,8 @@ std::optional<int64_t> NativeWaits::Begin(NativeThread& thread,
   thread.begun_ns = state_.clock->clock().Now(state_.now);
   thread.begun_host_ns = HostNs();
   if (!thread.wait) {
-    thread.host_limit_ns =
-        HostLimit(call, state_.memory, state_.clock->clock(), state_.now);
+    thread.host_limit_ns = HostLimit(call, state_.MemoryOf(thread),
+                                     state_.clock->clock(), state_.now);
     return std::nullopt;
   }
   const TimedWait& wait = *thread.wait;
@@ -196,7 +196,8 @@ void NativeWaits::End(NativeThread& thread, const SyscallCall& call,
     clock.EndWait(*thread.host_limit_ns, state_.now);
   }
   const uint64_t took_ns = HostNs() - thread.begun_host_ns;
-  if (took_ns >= kTickNs && EndedBySocketLimit(call, result, state_.memory)) {
+  if (took_ns >= kTickNs &&
+      EndedBySocketLimit(call, result, state_.MemoryOf(thread))) {
     // The kernel keeps it: so much has passed for the program, too.
     clock.SkipTo(thread.begun_ns + took_ns, state_.now);
   }
@@ -309,11 +310,9 @@ bool NativeWaits::WaitsOutside(const NativeThread& thread) const {
 
 // Which may be what the program waits for.
 bool NativeWaits::HasChild() const {
-  return std::ranges::any_of(state_.threads, [this](const auto& thread) {
+  return std::ranges::any_of(state_.threads, [](const auto& thread) {
     return thread->state != State::kGone &&
-           !state_.process
-                .ProcText(fmt::format("task/{}/children", thread->tid))
-                .empty();
+           !TracedProcess::ThreadText(thread->tid, "children").empty();
   });
 }
 

@@ -34,7 +34,7 @@ bool IsForFirst(const NativeState& state, const NativeThread& thread,
                 int signal) {
   const Tid first = state.process.first_thread();
   const bool has_first =
-      thread.tid != first &&
+      thread.tid != first && thread.other_process == nullptr &&
       std::ranges::any_of(state.threads, [first](const auto& other) {
         return other->tid == first &&
                other->state != NativeThread::State::kGone;
@@ -44,7 +44,7 @@ bool IsForFirst(const NativeState& state, const NativeThread& thread,
   }
   const auto info = state.process.SignalInfo(thread.tid);
   return info && info->si_signo == signal && IsSentToProcess(*info) &&
-         (SignalsBlockedBy(state.process, first) >> (signal - 1) & 1) == 0;
+         (SignalsBlockedBy(first) >> (signal - 1) & 1) == 0;
 }
 
 Status PassedSignals::Pass(const NativeThread& thread, int signal) {

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "common/os/child_process.h"
@@ -17,6 +18,7 @@
 #include "recorder/native/native_run.h"
 #include "recorder/native/native_state.h"
 #include "recorder/native/program_cpus.h"
+#include "recorder/native/sharing_process.h"
 #include "recorder/native/tracee/attachment.h"
 #include "recorder/native/tracee/interrupted_call.h"
 #include "recorder/native/tracee/signal_disposition.h"
@@ -26,10 +28,35 @@ namespace {
 
 using State = NativeThread::State;
 
-// Stops the threads that sleep.
+// Nothing stops a thread in vfork before the process that it has made has ended
+// or runs another program.
+Status StopInVfork(NativeState& state, NativeThread& thread) {
+  constexpr useconds_t kLookEveryUs = 1000;
+  constexpr int kLooks = 10'000;
+  for (int look = 0; look < kLooks; ++look) {
+    CLEW_ASSIGN_OR_RETURN(stop, state.process.Wait(thread.tid, false));
+    if (stop.kind != TraceeStop::Kind::kRunning) {
+      thread.in_vfork.reset();
+      thread.state = State::kWaiting;
+      return {};
+    }
+    usleep(kLookEveryUs);
+  }
+  return Unsupported(
+      "thread {} cannot be let go: it waits for a process that it has made by "
+      "{}, which neither ends nor runs another program",
+      thread.tid, SyscallName(thread.call.value_or(SyscallCall()).number));
+}
+
+// Stops the threads that sleep, but in vfork.
 Status StopBlocked(NativeState& state) {
   for (const auto& thread : state.threads) {
-    if (thread->state == State::kBlocked) {
+    if (thread->state != State::kBlocked || thread->in_vfork) {
+      continue;
+    }
+    if (thread->other_process != nullptr) {
+      CLEW_RETURN_IF_ERROR(StopSharing(state, *thread));
+    } else {
       CLEW_ASSIGN_OR_RETURN(stop, state.process.Interrupt(thread->tid));
       thread->signal = state.process.is_attached() ? stop.signal : 0;
       thread->state = State::kWaiting;
@@ -78,6 +105,7 @@ class NativeEnding {
     for (const auto& thread : state_.threads) {
       CLEW_RETURN_IF_ERROR(CloseThread(*thread));
     }
+    CLEW_RETURN_IF_ERROR(LetSharingGo(state_));
     outcome.inputs_unknown =
         state_.inputs_unknown + (unreadable_bytes_ > 0 ? 1 : 0);
     if (state_.limit->dropped()) {
@@ -103,8 +131,9 @@ class NativeEnding {
           state_.process.Continue(failure.thread, end_.signal));
     }
     for (const auto& thread : state_.threads) {
-      if (thread->state != State::kGone && thread->tid != main) {
-        CLEW_RETURN_IF_ERROR(AwaitEnd(thread->tid));
+      if (thread->state != State::kGone && thread->tid != main &&
+          thread->other_process == nullptr) {
+        CLEW_RETURN_IF_ERROR(AwaitEndOf(thread->tid));
       }
     }
     CLEW_ASSIGN_OR_RETURN(last, AwaitEnd(main));
@@ -120,7 +149,11 @@ class NativeEnding {
       return {};
     }
     if (thread.call) {
-      thread.AddInput(InputOf(*thread.call), std::vector<MemoryRange>());
+      SyscallInput input = InputOf(*thread.call);
+      if (thread.in_vfork) {
+        input.result = thread.in_vfork->process.as_int();  // which has begun
+      }
+      thread.AddInput(input, std::vector<MemoryRange>());
     }
     if (thread.state == State::kOnCore) {
       const bool running = !thread.in_kernel;
@@ -139,6 +172,39 @@ class NativeEnding {
     }
   }
 
+  // Of another thread than the first, by what the failing one does: which may
+  // stop for a signal before.
+  Status AwaitEndOf(Tid thread) {
+    constexpr useconds_t kLookEveryUs = 50;
+    const Tid failing = end_.failure.thread;
+    for (;;) {
+      CLEW_ASSIGN_OR_RETURN(ended, GoesOnToEnd(thread));
+      if (ended) {
+        return {};
+      }
+      if (failing != thread && failing != Tid(0) && !IsCutOff(end_.failure)) {
+        CLEW_RETURN_IF_ERROR(GoesOnToEnd(failing));
+      }
+      usleep(kLookEveryUs);
+    }
+  }
+
+  // Whether it has ended; if it has stopped it goes on.
+  Result<bool> GoesOnToEnd(Tid thread) {
+    if (ended_.contains(thread)) {
+      return true;
+    }
+    CLEW_ASSIGN_OR_RETURN(stop, state_.process.Wait(thread, false));
+    if (stop.has_ended()) {
+      ended_.insert(thread);
+      return true;
+    }
+    if (stop.kind != TraceeStop::Kind::kRunning) {
+      CLEW_RETURN_IF_ERROR(state_.process.Continue(thread, stop.signal));
+    }
+    return false;
+  }
+
   Result<TraceeStop> AwaitEnd(Tid thread) {
     for (;;) {
       CLEW_ASSIGN_OR_RETURN(stop, state_.process.Wait(thread, true));
@@ -153,6 +219,7 @@ class NativeEnding {
   NativeProgram& program_;
   NativeEnd end_;
   uint64_t unreadable_bytes_ = 0;
+  std::set<Tid> ended_;  // LetEnd
 };
 
 TraceeLaunch ToTraceeLaunch(const NativeLaunch& launch) {
@@ -194,10 +261,16 @@ struct Recorded {
 // The process goes on unrecorded.
 Status LetGo(NativeState& state, Recorded& recorded, ProgramRun& run) {
   CLEW_RETURN_IF_ERROR(StopBlocked(state));
+  CLEW_RETURN_IF_ERROR(LetSharingGo(state));
+  for (const auto& thread : state.threads) {
+    if (thread->in_vfork && thread->state != State::kGone) {
+      CLEW_RETURN_IF_ERROR(StopInVfork(state, *thread));
+    }
+  }
   CLEW_RETURN_IF_ERROR(state.Settle());
   std::vector<Attachment::Stopped> stopped;
   for (const auto& thread : state.threads) {
-    if (thread->state != State::kGone) {
+    if (thread->state != State::kGone && thread->other_process == nullptr) {
       stopped.push_back({.tid = thread->tid, .signal = thread->signal});
       if (thread->signal == 0 ||
           IsDropped(state.process, thread->tid, thread->signal)) {

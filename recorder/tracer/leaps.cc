@@ -257,8 +257,8 @@ Status TracedLeaps::DropChanged(Tid thread, const Thread& its,
 // It comes when the thread goes on.
 Status TracedLeaps::SendAgain(Tid thread, const HeldSignal& held) {
   CLEW_RETURN_IF_ERROR(process_.SetSignalMask(thread, held.mask));
-  if (syscall(SYS_tgkill, process_.process(), thread.as_int(),
-              held.info.si_signo) != 0) {
+  // It may be of another process (vfork).
+  if (syscall(SYS_tkill, thread.as_int(), held.info.si_signo) != 0) {
     return SystemError(errno, "cannot send a signal on");
   }
   return {};

@@ -23,9 +23,8 @@ bool Stops(int signal) {
          signal == SIGTTOU;
 }
 
-// As /proc/pid/task/tid/status.
-std::string StatusOf(const TracedProcess& process, Tid thread) {
-  return process.ProcText(fmt::format("task/{}/status", thread));
+std::string StatusOf(Tid thread) {
+  return TracedProcess::ThreadText(thread, "status");
 }
 
 Disposition DispositionIn(const std::string& status, int signal) {
@@ -41,23 +40,20 @@ Disposition DispositionIn(const std::string& status, int signal) {
 
 }  // namespace
 
-Disposition DispositionOf(const TracedProcess& process, Tid thread,
-                          int signal) {
-  return DispositionIn(StatusOf(process, thread), signal);
+Disposition DispositionOf(Tid thread, int signal) {
+  return DispositionIn(StatusOf(thread), signal);
 }
 
-uint64_t SignalsBlockedBy(const TracedProcess& process, Tid thread) {
-  return StatusMask(StatusOf(process, thread), "SigBlk");
+uint64_t SignalsBlockedBy(Tid thread) {
+  return StatusMask(StatusOf(thread), "SigBlk");
 }
 
 bool IsDropped(const TracedProcess& process, Tid thread, int signal) {
-  return IsDropped(process, thread, signal,
-                   SignalsBlockedBy(process, process.first_thread()));
+  return IsDropped(thread, signal, SignalsBlockedBy(process.first_thread()));
 }
 
-bool IsDropped(const TracedProcess& process, Tid thread, int signal,
-               uint64_t mask_of_first) {
-  const Disposition disposition = DispositionOf(process, thread, signal);
+bool IsDropped(Tid thread, int signal, uint64_t mask_of_first) {
+  const Disposition disposition = DispositionOf(thread, signal);
   return (disposition == Disposition::kIgnored ||
           disposition == Disposition::kStops) &&
          (mask_of_first >> (signal - 1) & 1) == 0;
@@ -83,7 +79,7 @@ bool KillsItself(const SyscallCall& call, int32_t process) {
 }
 
 bool IsSignalDue(const TracedProcess& process, Tid thread) {
-  const std::string status = StatusOf(process, thread);
+  const std::string status = StatusOf(thread);
   uint64_t pending =
       (StatusMask(status, "SigPnd") | StatusMask(status, "ShdPnd")) &
       ~StatusMask(status, "SigBlk");

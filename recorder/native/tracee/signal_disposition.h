@@ -12,10 +12,10 @@ namespace clew::recorder {
 enum class Disposition : uint8_t { kHandled, kIgnored, kStops, kEnds };
 
 // Of a signal to that thread.
-Disposition DispositionOf(const TracedProcess& process, Tid thread, int signal);
+Disposition DispositionOf(Tid thread, int signal);
 
 // As procfs tells it, a bit each, from signal 1 on.
-uint64_t SignalsBlockedBy(const TracedProcess& process, Tid thread);
+uint64_t SignalsBlockedBy(Tid thread);
 
 // Whether nothing would have come of the signal if nobody traced the process
 // (what stops a process counts as nothing): it is ignored, and the thread that
@@ -25,8 +25,7 @@ uint64_t SignalsBlockedBy(const TracedProcess& process, Tid thread);
 // kernel/signal.c).
 bool IsDropped(const TracedProcess& process, Tid thread, int signal);
 // The same where it is known which signals the first thread blocks.
-bool IsDropped(const TracedProcess& process, Tid thread, int signal,
-               uint64_t mask_of_first);
+bool IsDropped(Tid thread, int signal, uint64_t mask_of_first);
 
 // Whether the call, which `process` makes, sends SIGKILL to itself, or to its
 // group: nothing can be recorded behind it.

@@ -10,11 +10,14 @@ namespace clew::recorder {
 namespace {
 
 // vfork's child has memory of its own under QEMU; without CLONE_VFORK both run
-// in one memory, of which only the parent's accesses would be seen.
-Status RefuseSharedMemory(const SyscallCall& call) {
+// in one memory, of which only the parent's accesses would be seen. So it is
+// wherever the child is not traced.
+Status RefuseSharedMemory(const SyscallCall& call, const GuestMemory& memory) {
   const uint64_t flags = call.args[0];
+  const bool in_qemu = memory.process() == 0;
   if (call.number == __NR_clone && MakesProcess(call) &&
-      (flags & CLONE_VM) != 0 && (flags & CLONE_VFORK) == 0) {
+      (flags & CLONE_VM) != 0 && (flags & CLONE_VFORK) == 0 &&
+      (in_qemu || (flags & CLONE_UNTRACED) != 0)) {
     return Unsupported(
         "clone with flags {:#x}: a child process that shares its parent's "
         "memory cannot be recorded; run a program that makes none "
@@ -71,7 +74,7 @@ Status RefuseOwnDescriptors(const SyscallCall& call) {
 }  // namespace
 
 Status RefuseUse(const SyscallCall& call, const GuestMemory& memory) {
-  CLEW_RETURN_IF_ERROR(RefuseSharedMemory(call));
+  CLEW_RETURN_IF_ERROR(RefuseSharedMemory(call, memory));
   CLEW_RETURN_IF_ERROR(RefuseOwnDescriptors(call));
   CLEW_RETURN_IF_ERROR(RefuseInheritance(call));
   return RefuseSmallFiles(call, memory);

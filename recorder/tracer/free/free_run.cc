@@ -311,7 +311,7 @@ Status FreeRun::OnSignal(Tid tid, int signal) {
       threads_.StateOf(*thread).leap.has_ended != 0) {
     return OnInterrupted(tid, *thread);
   }
-  switch (recorder::DispositionOf(process_, tid, signal)) {
+  switch (recorder::DispositionOf(tid, signal)) {
     case Disposition::kHandled:
       return process_.Continue(tid, signal);
     case Disposition::kIgnored:
@@ -333,7 +333,7 @@ Status FreeRun::OnSignal(Tid tid, int signal) {
 // Whether it would have been dropped as it was sent, if nobody traced the
 // process.
 bool FreeRun::IsDropped(Tid tid, int signal) {
-  return recorder::IsDropped(process_, tid, signal, MaskOfFirst());
+  return recorder::IsDropped(tid, signal, MaskOfFirst());
 }
 
 // The program's. Where the kernel blocks all signals, the runtime may have had
@@ -343,7 +343,7 @@ bool FreeRun::IsDropped(Tid tid, int signal) {
 uint64_t FreeRun::MaskOfFirst() {
   const Tid first = process_.first_thread();
   const Thread* const thread = threads_.Find(first);
-  const uint64_t mask = recorder::SignalsBlockedBy(process_, first);
+  const uint64_t mask = recorder::SignalsBlockedBy(first);
   const SignalState signals =
       thread != nullptr ? threads_.StateOf(*thread).signals : SignalState();
   const bool blocks_all =

@@ -229,8 +229,7 @@ void FreeThread::FollowUp(const recorder::SyscallCall& call, int64_t result,
     state_.code.Map(mapping);
   } else if (call.number == __NR_prctl &&
              RequestIn(call.args[0]) == PR_SET_NAME) {
-    std::string name =
-        state_.process.ProcText(fmt::format("task/{}/comm", native_.tid));
+    std::string name = TracedProcess::ThreadText(native_.tid, "comm");
     name.resize(std::min(name.find('\n'), name.size()));
     state_.tracer->Comm(native_.core, native_.tid, tsc_, false, name);
   }
