@@ -453,6 +453,9 @@ Result<bool> Process::MayReturn(const ThreadState& thread) const {
   if (thread.wait.refusal) {
     return thread.wait.refusal->was_seen || IsRefusedNow(*thread.wait.refusal);
   }
+  if (thread.wait.owning) {
+    return IsOwnerNow(*thread.wait.owning);
+  }
   return kernel_.MayReturn(thread.wait) &&
          (has_detached_ || IsFree(memory_, thread.wait.room));
 }
@@ -577,6 +580,9 @@ uint64_t Process::StateDigest() const {
                       MixBits(i * 8 + static_cast<uint64_t>(state.phase)));
     if (state.wait.refusal && state.wait.refusal->was_seen) {
       digest += MixBits(i);
+    }
+    if (state.wait.owning) {
+      digest += MixBits(MixBits(i) + state.wait.owning->number);
     }
     if (const machine::StoreBuffer* const buffer = state.buffer.get()) {
       digest += MixBits(buffer->Digest() ^ MixBits(i));

@@ -307,11 +307,18 @@ class Process {
   Result<Followed> EnterFutexWake(size_t thread, const SyscallInput& call);
   Result<Followed> EnterFutexRequeue(size_t thread, const SyscallInput& call);
   Result<Followed> EnterFutexWakeOp(size_t thread, const SyscallInput& call);
-  Result<Followed> EnterFutexOwner(size_t thread, const SyscallInput& call);
+  Result<Followed> EnterFutexLock(size_t thread, const SyscallInput& call);
+  Result<Followed> EnterFutexTryLock(size_t thread, const SyscallInput& call);
+  Result<Followed> EnterFutexUnlock(size_t thread, const SyscallInput& call);
+  Followed ContradictLock(size_t thread, const SyscallInput& call,
+                          uint32_t word);
+  Status WriteFutexWord(size_t thread, uint64_t addr, uint32_t value);
+  std::optional<size_t> NextOwner(uint64_t addr, uint32_t recorded) const;
   Followed CheckFutexWord(size_t thread, const SyscallInput& call,
                           uint32_t expected);
   // Whether the word has another value than the one that was waited with.
   bool IsRefusedNow(const Wait::Refusal& refusal) const;
+  bool IsOwnerNow(const Wait::Owning& owning) const;
   // Notes which waits the kernel would refuse now.
   void SeeRefusals();
   Followed ContradictWake(size_t thread, const SyscallInput& call);

@@ -2,6 +2,7 @@
 // of its recorded results are possible now.
 #include <linux/futex.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -45,6 +46,11 @@ std::optional<uint32_t> WrittenAt(const SyscallInput& call, uint64_t addr) {
   return std::nullopt;
 }
 
+SyscallInput WithoutWrites(SyscallInput call) {
+  call.writes.clear();
+  return call;
+}
+
 }  // namespace
 
 Result<Followed> Process::EnterFutex(size_t thread, const SyscallInput& call) {
@@ -55,6 +61,12 @@ Result<Followed> Process::EnterFutex(size_t thread, const SyscallInput& call) {
   if (IsFutexRequeue(operation)) {
     return EnterFutexRequeue(thread, call);
   }
+  if (IsFutexLock(operation)) {
+    return EnterFutexLock(thread, call);
+  }
+  if (FutexCommand(operation) == FUTEX_TRYLOCK_PI) {
+    return EnterFutexTryLock(thread, call);
+  }
   if (!call.result || IsErrorResult(*call.result)) {
     return FinishCall(thread, call);
   }
@@ -64,9 +76,8 @@ Result<Followed> Process::EnterFutex(size_t thread, const SyscallInput& call) {
   switch (FutexCommand(operation)) {
     case FUTEX_WAKE_OP:
       return EnterFutexWakeOp(thread, call);
-    case FUTEX_TRYLOCK_PI:
     case FUTEX_UNLOCK_PI:
-      return EnterFutexOwner(thread, call);
+      return EnterFutexUnlock(thread, call);
     default:
       break;
   }
@@ -193,20 +204,146 @@ Result<Followed> Process::EnterFutexWakeOp(size_t thread,
              : ContradictWake(thread, call);
 }
 
-// Takes a lock with priority inheritance that nobody has, or gives up one that
-// the thread has. Nobody waits for it: the recorder refuses that.
-Result<Followed> Process::EnterFutexOwner(size_t thread,
-                                          const SyscallInput& call) {
-  const bool takes = FutexCommand(call.args[1]) == FUTEX_TRYLOCK_PI;
-  const auto wanted = takes ? 0 : static_cast<uint32_t>(tid(thread).as_int());
-  const auto word = WordAt(memory_, call.args[0]);
-  if (!word || (*word & FUTEX_TID_MASK) != wanted) {
-    return Contradict(Contradiction::Kind::kFutex, thread,
-                      fmt::format("{} at {:#x} succeeded, the word is {:#x}",
-                                  FutexCommandName(call.args[1]), call.args[0],
-                                  word.value_or(0)));
+// ---- Locks with priority inheritance ---------------------------------------
+//
+// The kernel keeps such a lock's word: the number of the thread that has it,
+// and FUTEX_WAITERS, by which that one knows that it has to call to give it up.
+//
+//   thread 7                        thread 9                       the word
+//   CMPXCHG 0 -> 7                                                 7
+//                                   FUTEX_LOCK_PI, sleeps          7 | WAITERS
+//   CMPXCHG 7 -> 0 fails
+//   FUTEX_UNLOCK_PI                                                9 | WAITERS
+//                                   returns 0
+//
+// So what a call writes follows from what was there and from who waits, and is
+// not taken from the recording. That may say who was next, where threads run by
+// turns; otherwise it is who waits longest, as among threads of one priority.
+// Source: linux/kernel/futex/pi.c, futex_lock_pi_atomic and wake_futex_pi.
+
+bool Process::IsOwnerNow(const Wait::Owning& owning) const {
+  return (WordAt(memory_, owning.addr).value_or(0) & FUTEX_TID_MASK) ==
+         owning.owner;
+}
+
+Status Process::WriteFutexWord(size_t thread, uint64_t addr, uint32_t value) {
+  const auto bytes = std::as_bytes(std::span(&value, 1));
+  const MemoryWrite write = {.addr = TraceeAddr(addr),
+                             .bytes = {bytes.begin(), bytes.end()}};
+  return ApplyWrites(thread, std::span(&write, 1));
+}
+
+Followed Process::ContradictLock(size_t thread, const SyscallInput& call,
+                                 uint32_t word) {
+  const int64_t result = call.result.value_or(0);
+  return Contradict(
+      Contradiction::Kind::kFutex, thread,
+      fmt::format("{} at {:#x} {}, the word is {:#x}",
+                  FutexCommandName(call.args[1]), call.args[0],
+                  !call.result            ? "never returned"
+                  : IsErrorResult(result) ? fmt::format("failed ({})", result)
+                                          : "succeeded",
+                  word));
+}
+
+Result<Followed> Process::EnterFutexLock(size_t thread,
+                                         const SyscallInput& call) {
+  const uint64_t addr = call.args[0];
+  const auto own = static_cast<uint32_t>(tid(thread).as_int());
+  const auto word = WordAt(memory_, addr);
+  const uint32_t owner = word.value_or(0) & FUTEX_TID_MASK;
+  const bool may_wait = word && owner != 0 && owner != own;
+  const bool has_come_before = call.result == kRestartSys;  // a signal
+  if (!word || (has_come_before && !may_wait)) {
+    return FinishCall(thread, call);
   }
-  return FinishCall(thread, call);
+  const bool is_taken = call.result == 0;
+  if ((owner == own && call.result != -EDEADLK) || (owner == 0 && !is_taken)) {
+    return ContradictLock(thread, call, *word);
+  }
+  if (owner == own) {
+    return FinishCall(thread, call);
+  }
+  if (owner == 0) {
+    CLEW_RETURN_IF_ERROR(
+        WriteFutexWord(thread, addr, own | (*word & FUTEX_OWNER_DIED)));
+    return FinishCall(thread, WithoutWrites(call));
+  }
+  CLEW_RETURN_IF_ERROR(WriteFutexWord(thread, addr, *word | FUTEX_WAITERS));
+  ThreadState& state = threads_[thread];
+  state.phase = ThreadPhase::kInCall;
+  if (is_taken || !call.result) {
+    uint64_t number = 1;
+    for (const ThreadState& other : threads_) {
+      const auto& waits = other.wait.owning;
+      number = waits && waits->addr == addr
+                   ? std::max(number, waits->number + 1)
+                   : number;
+    }
+    state.wait.owning =
+        Wait::Owning{.addr = addr, .owner = own, .number = number};
+  }
+  return Followed::kAsRecorded;
+}
+
+// One that fails leaves the mark of a waiter, too.
+Result<Followed> Process::EnterFutexTryLock(size_t thread,
+                                            const SyscallInput& call) {
+  const uint64_t addr = call.args[0];
+  const auto own = static_cast<uint32_t>(tid(thread).as_int());
+  const auto word = WordAt(memory_, addr);
+  const bool has_failed = call.result == -EAGAIN;
+  if (!word || (call.result != 0 && !has_failed)) {
+    return FinishCall(thread, call);
+  }
+  const uint32_t owner = *word & FUTEX_TID_MASK;
+  if (owner == own || (owner != 0) != has_failed) {
+    return ContradictLock(thread, call, *word);
+  }
+  const uint32_t value =
+      owner == 0 ? own | (*word & FUTEX_OWNER_DIED) : *word | FUTEX_WAITERS;
+  CLEW_RETURN_IF_ERROR(WriteFutexWord(thread, addr, value));
+  return FinishCall(thread, WithoutWrites(call));
+}
+
+// Of those who wait for the lock; `recorded`: the thread that the recording
+// says.
+std::optional<size_t> Process::NextOwner(uint64_t addr,
+                                         uint32_t recorded) const {
+  std::optional<size_t> next;
+  uint64_t first = UINT64_MAX;
+  for (size_t i = 0; i < threads_.size(); ++i) {
+    const auto& waits = threads_[i].wait.owning;
+    if (!waits || waits->addr != addr) {
+      continue;
+    }
+    if (waits->owner == recorded) {
+      return i;
+    }
+    if (waits->number < first) {
+      first = waits->number;
+      next = i;
+    }
+  }
+  return next;
+}
+
+Result<Followed> Process::EnterFutexUnlock(size_t thread,
+                                           const SyscallInput& call) {
+  const uint64_t addr = call.args[0];
+  const auto word = WordAt(memory_, addr);
+  if (!word || call.result != 0) {
+    return FinishCall(thread, call);
+  }
+  if ((*word & FUTEX_TID_MASK) != static_cast<uint32_t>(tid(thread).as_int())) {
+    return ContradictLock(thread, call, *word);
+  }
+  const auto next =
+      NextOwner(addr, WrittenAt(call, addr).value_or(0) & FUTEX_TID_MASK);
+  const uint32_t value =
+      next ? FUTEX_WAITERS | static_cast<uint32_t>(tid(*next).as_int()) : 0;
+  CLEW_RETURN_IF_ERROR(WriteFutexWord(thread, addr, value));
+  return FinishCall(thread, WithoutWrites(call));
 }
 
 }  // namespace clew::follower

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "common/linux/futex_command.h"
 #include "follower/kernel/call_observer.h"
 #include "follower/kernel/new_thread.h"
 #include "follower/process.h"
@@ -86,6 +87,9 @@ class Watcher final : public machine::AccessObserver,
               const SyscallInput& call) override {
     const Owner owner = FactsOf(TraceeAddr(ip)).owner;
     if (call.number == __NR_futex) {
+      if (IsOfInheritingLock(call.args[1])) {
+        lock_words_.insert(call.args[0] / kWordBytes);
+      }
       futex_call_ = process_.thread(thread_).retired + insn_offset;
     }
     const auto result = call.result.value_or(0);
@@ -131,6 +135,9 @@ class Watcher final : public machine::AccessObserver,
     std::vector<Candidate> raced;
     const auto thread = process_.tape().IndexOf(failed);
     for (const auto& [number, word] : words_) {
+      if (lock_words_.contains(number)) {
+        continue;
+      }
       if (auto best = word.Best()) {
         best->internal = best->internal || IsLibrarys(*best);
         if (thread && (best->is_triple || !best->ordered)) {
@@ -414,6 +421,8 @@ class Watcher final : public machine::AccessObserver,
   std::unordered_map<uint64_t, CodeFacts> facts_;   // by address
   std::unordered_map<uint64_t, size_t> tid_words_;  // thread, by address
   std::unordered_map<size_t, size_t> awaited_;      // by who waits
+  // That the kernel keeps: threads read there who has the lock.
+  std::set<uint64_t> lock_words_;
 };
 
 }  // namespace

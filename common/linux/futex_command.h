@@ -37,11 +37,23 @@ constexpr bool IsFutexRequeue(uint64_t operation) {
   return command == FUTEX_REQUEUE || command == FUTEX_CMP_REQUEUE;
 }
 
-// Waits, or moves waits, for a lock with priority inheritance.
-constexpr bool WaitsForOwner(uint64_t operation) {
+// Takes a lock with priority inheritance, and may wait for it.
+constexpr bool IsFutexLock(uint64_t operation) {
   const int command = FutexCommand(operation);
-  return command == FUTEX_LOCK_PI || command == FUTEX_LOCK_PI2 ||
-         command == FUTEX_WAIT_REQUEUE_PI || command == FUTEX_CMP_REQUEUE_PI;
+  return command == FUTEX_LOCK_PI || command == FUTEX_LOCK_PI2;
+}
+
+// Takes such a lock, tries to, or gives it up.
+constexpr bool IsOfInheritingLock(uint64_t operation) {
+  const int command = FutexCommand(operation);
+  return IsFutexLock(operation) || command == FUTEX_TRYLOCK_PI ||
+         command == FUTEX_UNLOCK_PI;
+}
+
+// Moves waits to such a lock.
+constexpr bool IsFutexLockRequeue(uint64_t operation) {
+  const int command = FutexCommand(operation);
+  return command == FUTEX_WAIT_REQUEUE_PI || command == FUTEX_CMP_REQUEUE_PI;
 }
 
 // Whether a wait or FUTEX_CMP_REQUEUE that returned `result` came to comparing

@@ -38,10 +38,20 @@ struct Wait {
     bool was_seen = false;
   };
   std::optional<Refusal> refusal = {};
+  // A wait for a lock with priority inheritance: its word is to name the thread
+  // as the owner. Who began to wait first has the lowest number.
+  struct Owning {
+    uint64_t addr = 0;
+    uint32_t owner = 0;
+    uint64_t number = 0;
+  };
+  std::optional<Owning> owning = {};
 
   // Whether what other threads do to `word` decides when the call may return.
-  bool HangsOnWord() const { return needs_wake || refusal; }
-  uint64_t word() const { return refusal ? refusal->addr : addr; }
+  bool HangsOnWord() const { return needs_wake || refusal || owning; }
+  uint64_t word() const {
+    return refusal ? refusal->addr : owning ? owning->addr : addr;
+  }
 };
 
 // What the kernel keeps for a process and its threads wait for: sleepers on

@@ -94,7 +94,9 @@ bool WaitsForever(const NativeThread& thread, int32_t process) {
     return false;
   }
   const FutexCall futex = ParseFutex(thread.call->args);
-  return futex.kind == FutexCall::Kind::kWait && !futex.timed &&
+  const bool waits = futex.kind == FutexCall::Kind::kWait ||
+                     futex.kind == FutexCall::Kind::kLock;
+  return waits && !futex.timed &&
          (futex.is_private || !IsSharedMapping(futex.addr, process));
 }
 

@@ -58,10 +58,10 @@ INSTANTIATE_TEST_SUITE_P(More, NaturalRunsTest,
                                           testing::Values(2, 3)),
                          NameOfRun);
 
-TEST(RefusedRunsTest, AWaitForALockWithInheritanceIsRefusedByName) {
+TEST(RefusedRunsTest, AWaitForALockWithInheritanceIsRefusedInQemu) {
   const Scratch scratch;
   const ProgramOutput recorded = Clew(
-      {"record", "-o", scratch.Path("b"), "--",
+      {"record", "--source", "qemu", "-o", scratch.Path("b"), "--",
        Built("tests/recorder/programs/recorder_tracee_futexes"), "contend"});
   EXPECT_EQ(recorded.exit_status, kExitEnvironment) << recorded.text;
   EXPECT_THAT(recorded.text, testing::HasSubstr("FUTEX_LOCK_PI"));

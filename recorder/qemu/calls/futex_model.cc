@@ -60,6 +60,7 @@ std::vector<FutexModel::Slot> FutexModel::WakeBy(const FutexCall& call,
       return woken;
     }
     case FutexCall::Kind::kWait:
+    case FutexCall::Kind::kLock:
     case FutexCall::Kind::kOwner:
     case FutexCall::Kind::kOther:
       return {};

@@ -27,16 +27,24 @@ Status RefuseSharedMemory(const SyscallCall& call, const GuestMemory& memory) {
   return {};
 }
 
-// In a wait for such a lock the kernel changes its word before it sleeps, and
-// when another thread gives the lock up; that is not followed.
-Status RefuseInheritance(const SyscallCall& call) {
+// A time limit of such a wait is the host's, and QEMU's kernel has the thread
+// with another number.
+Status RefuseInheritance(const SyscallCall& call, const GuestMemory& memory) {
+  if (call.number != __NR_futex) {
+    return {};
+  }
   const uint64_t operation = call.args[1];
-  if (call.number == __NR_futex && WaitsForOwner(operation)) {
+  const bool in_qemu = memory.process() == 0;
+  const bool has_limit = call.args[3] != 0;
+  if (IsFutexLockRequeue(operation) ||
+      (IsFutexLock(operation) && (in_qemu || has_limit))) {
     return Unsupported(
-        "futex command {} ({}): a wait for a lock with priority inheritance "
+        "futex command {} ({}): {} for a lock with priority inheritance "
         "(PTHREAD_PRIO_INHERIT) cannot be recorded; run the program so that it "
         "does without",
-        FutexCommandName(operation), FutexCommand(operation));
+        FutexCommandName(operation), FutexCommand(operation),
+        IsFutexLock(operation) && has_limit ? "a wait with a time limit"
+                                            : "a wait");
   }
   return {};
 }
@@ -76,7 +84,7 @@ Status RefuseOwnDescriptors(const SyscallCall& call) {
 Status RefuseUse(const SyscallCall& call, const GuestMemory& memory) {
   CLEW_RETURN_IF_ERROR(RefuseSharedMemory(call, memory));
   CLEW_RETURN_IF_ERROR(RefuseOwnDescriptors(call));
-  CLEW_RETURN_IF_ERROR(RefuseInheritance(call));
+  CLEW_RETURN_IF_ERROR(RefuseInheritance(call, memory));
   return RefuseSmallFiles(call, memory);
 }
 

@@ -119,6 +119,11 @@ FutexCall ParseFutex(const std::array<uint64_t, 6>& args) {
     case FUTEX_WAKE_OP:
       call.kind = Kind::kWakeOp;
       break;
+    case FUTEX_LOCK_PI:
+    case FUTEX_LOCK_PI2:
+      call.kind = Kind::kLock;
+      call.timed = args[3] != 0;
+      break;
     case FUTEX_TRYLOCK_PI:
     case FUTEX_UNLOCK_PI:
       call.kind = Kind::kOwner;

@@ -81,7 +81,17 @@ bool MayBlock(const SyscallCall& call, const GuestMemory& memory);
 
 // What a futex call does to sleepers (linux/futex.h).
 struct FutexCall {
-  enum class Kind : uint8_t { kWait, kWake, kRequeue, kWakeOp, kOwner, kOther };
+  // kLock, kOwner: of a lock with priority inheritance, which may be waited
+  // for, and which is not.
+  enum class Kind : uint8_t {
+    kWait,
+    kWake,
+    kRequeue,
+    kWakeOp,
+    kLock,
+    kOwner,
+    kOther
+  };
   Kind kind = Kind::kOther;
   uint64_t addr = 0;
   uint64_t addr2 = 0;

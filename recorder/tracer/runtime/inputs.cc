@@ -272,18 +272,16 @@ void TellClone3(Teller& teller, uint64_t addr, uint64_t result) {
   }
 }
 
-// Words that the kernel itself writes.
+// Words that the kernel itself writes. What a lock with priority inheritance
+// has follows from who has it and who waits; another thread may have changed it
+// by now.
 void TellFutex(Teller& teller, const ToldBefore& call) {
   switch (static_cast<int>(call.arguments[1]) & FUTEX_CMD_MASK) {
     case FUTEX_WAKE_OP:
       teller.TellRange(call.arguments[4], sizeof(uint32_t));
       break;
-    case FUTEX_LOCK_PI:
-    case FUTEX_UNLOCK_PI:
-    case FUTEX_TRYLOCK_PI:
     case FUTEX_WAIT_REQUEUE_PI:
     case FUTEX_CMP_REQUEUE_PI:
-    case FUTEX_LOCK_PI2:
       teller.TellRange(call.arguments[0], sizeof(uint32_t));
       break;
     default:
